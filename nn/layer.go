@@ -1,0 +1,59 @@
+package nn
+
+import (
+	"context"
+
+	"triax/tensor"
+)
+
+// Ctx is what a layer needs to know about the call. The embedded context carries cancellation only.
+type Ctx struct {
+	context.Context
+	Dev   tensor.Device
+	Batch *Batch
+	Train bool   // false: dropout off, and Saved is released unused
+	Seed  uint64 // of the run
+	Step  int    // from 1
+}
+
+// Batch is one microbatch on one rank. T = Samples*Seq tokens, flat.
+type Batch struct {
+	Samples, Seq int
+	Tokens       *tensor.Tensor // [T] I32
+	Targets      *tensor.Tensor // [T] I32, negative = masked
+	Positions    *tensor.Tensor // [T] I32
+	Index        *tensor.Tensor // [T] I32: the token's number in the global batch, for dropout
+	SampleIndex  *tensor.Tensor // [Samples] I32
+	Segments     *tensor.Tensor // [T] I32 or nil: document numbers inside a sample
+	Scale        float64        // 1 / valid tokens of the global batch: the only normaliser there is
+}
+
+// Saved is what a forward keeps for its backward. Release drops it unused.
+type Saved interface{ Release() }
+
+// Layer is one entry of a model's flat list; a pipeline stage is a run of them.
+//
+// Ownership: Forward takes over x and gives y away; BackwardInput takes over dy and gives dx away.
+// Saved belongs to the caller between calls; BackwardWeight ends it.
+//
+// For every Forward in training there is one BackwardInput (the I half, which stores in s what the
+// weight gradient still needs) and after it one BackwardWeight (the W half, which adds into Param.Grad).
+// Parameters' Data are needed during Forward and BackwardInput, Grad during BackwardWeight only.
+// Several forwards may be in flight before the first backward, each with its own Saved.
+// Errors come from communication; wrong shapes panic.
+type Layer interface {
+	Name() string
+	Params() []*Param
+	Forward(ctx *Ctx, x *tensor.Tensor) (y *tensor.Tensor, s Saved, err error)
+	BackwardInput(ctx *Ctx, s Saved, dy *tensor.Tensor) (dx *tensor.Tensor, err error)
+	BackwardWeight(ctx *Ctx, s Saved) error
+}
+
+// Linear is one or more matrices that share an input: y_i = x W_i^T (+ b_i), W_i [Out_i In].
+// Ownership as for Layer. Inside a model it is used by composite layers.
+type Linear interface {
+	Params() []*Param
+	Forward(ctx *Ctx, x *tensor.Tensor) (ys []*tensor.Tensor, s Saved, err error)
+	BackwardInput(ctx *Ctx, s Saved, dys []*tensor.Tensor) (dx *tensor.Tensor, err error)
+	BackwardWeight(ctx *Ctx, s Saved) error
+}
