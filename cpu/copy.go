@@ -1,0 +1,129 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+
+	"triax/tensor"
+)
+
+func (d *core[T]) Zero(t *tensor.Tensor) {
+	switch s := t.Data().(type) {
+	case []float32:
+		clear(s)
+	case []float64:
+		clear(s)
+	case []int32:
+		clear(s)
+	case []uint16:
+		clear(s)
+	default:
+		panic(fmt.Sprintf("cpu: Zero: %v is not in host memory", t))
+	}
+}
+
+// Copy converts when the types differ.
+func (d *core[T]) Copy(dst, src *tensor.Tensor) {
+	n := sameLen("Copy", dst, src)
+	d.ops.copy = copyTask{dst.Data(), src.Data()}
+	d.team.split(n, 1024, n, &d.ops.copy)
+}
+
+type copyTask struct{ dst, src any }
+
+func (c *copyTask) run(_, lo, hi int) {
+	switch dst := c.dst.(type) {
+	case []float32:
+		switch src := c.src.(type) {
+		case []float32:
+			copy(dst[lo:hi], src[lo:hi])
+			return
+		case []float64:
+			convert(dst[lo:hi], src[lo:hi])
+			return
+		case []uint16:
+			fromBF16(dst[lo:hi], src[lo:hi])
+			return
+		}
+	case []float64:
+		switch src := c.src.(type) {
+		case []float32:
+			convert(dst[lo:hi], src[lo:hi])
+			return
+		case []float64:
+			copy(dst[lo:hi], src[lo:hi])
+			return
+		case []uint16:
+			fromBF16(dst[lo:hi], src[lo:hi])
+			return
+		}
+	case []uint16:
+		switch src := c.src.(type) {
+		case []float32:
+			toBF16(dst[lo:hi], src[lo:hi])
+			return
+		case []float64:
+			toBF16(dst[lo:hi], src[lo:hi])
+			return
+		case []uint16:
+			copy(dst[lo:hi], src[lo:hi])
+			return
+		}
+	case []int32:
+		if src, ok := c.src.([]int32); ok {
+			copy(dst[lo:hi], src[lo:hi])
+			return
+		}
+	}
+	panic(fmt.Sprintf("cpu: Copy: no conversion from %T to %T", c.src, c.dst))
+}
+
+func convert[D, S float](dst []D, src []S) {
+	for i, x := range src {
+		dst[i] = D(x)
+	}
+}
+
+func fromBF16[D float](dst []D, src []uint16) {
+	for i, x := range src {
+		dst[i] = D(math.Float32frombits(uint32(x) << 16))
+	}
+}
+
+func toBF16[S float](dst []uint16, src []S) {
+	for i, x := range src {
+		dst[i] = bf16(float64(x))
+	}
+}
+
+// bf16 rounds to nearest even straight from float64: rounding to float32 in between could move a tie.
+// Rounding to odd first keeps the information which side of a tie the value was on.
+func bf16(x float64) uint16 {
+	if x != x {
+		return 0x7fc0
+	}
+	f := float32(x)
+	b := math.Float32bits(f)
+	if back := float64(f); back != x && !math.IsInf(back, 0) && b&1 == 0 {
+		// f is even and inexact: the odd neighbour on x's side stands for x.
+		if (x > back) == (x > 0) {
+			b++
+		} else {
+			b--
+		}
+	}
+	return uint16((b + 0x7fff + b>>16&1) >> 16)
+}
+
+func (d *core[T]) Upload(dst *tensor.Tensor, src []float64) {
+	d.Copy(dst, tensor.Of(tensor.F64, src, len(src)))
+}
+
+func (d *core[T]) UploadI32(dst *tensor.Tensor, src []int32) {
+	demand(dst.Len() == len(src), "UploadI32", dst)
+	copy(dst.I32(), src)
+}
+
+func (d *core[T]) Download(dst []float64, t *tensor.Tensor) {
+	d.Copy(tensor.Of(tensor.F64, dst, len(dst)), t)
+}

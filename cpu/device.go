@@ -1,0 +1,93 @@
+package cpu
+
+import (
+	"fmt"
+
+	"triax/tensor"
+)
+
+// Options says how a device is made.
+type Options struct {
+	Float     tensor.DType // F32 (fast) or F64 (the oracle that tests compare with)
+	Threads   int          // workers, the caller's goroutine included; 0 means 1
+	Spin      bool         // waiting workers spin briefly before they park: only when all ranks' threads fit the cores
+	Poison    bool         // memory handed out is filled with NaN, see tensor.NewHeap
+	HugePages bool         // large tensors come from arenas that ask the system for huge pages
+}
+
+// Device computes on the processor's cores. It implements tensor.Device.
+type Device struct {
+	tensor.Device
+}
+
+// New makes a device. It panics when Float is neither F32 nor F64.
+func New(opts Options) *Device {
+	switch opts.Float {
+	case tensor.F32:
+		return &Device{newCore[float32](opts)}
+	case tensor.F64:
+		return &Device{newCore[float64](opts)}
+	}
+	panic(fmt.Sprintf("cpu: no kernels for %v", opts.Float))
+}
+
+// float is what kernels are written for.
+type float interface{ float32 | float64 }
+
+// core is a device of one floating type.
+type core[T float] struct {
+	opts Options
+	heap *tensor.Heap
+	team *team
+	ops  ops[T]
+}
+
+func newCore[T float](opts Options) *core[T] {
+	opts.Threads = max(opts.Threads, 1)
+	var source func(tensor.DType, int) any
+	if opts.HugePages {
+		source = new(arenas).take
+	}
+	return &core[T]{
+		opts: opts,
+		heap: tensor.NewHeap(source, opts.Poison),
+		team: newTeam(opts.Threads, opts.Spin),
+	}
+}
+
+// ops holds the arguments of the operation in flight, one struct an operation: they live in the device
+// so that a call allocates nothing.
+type ops[T float] struct {
+	copy      copyTask
+	gemm      gemmTask[T]
+	transpose transposeTask[T]
+	map2      mapTask[T]
+	addBias   addBiasTask[T]
+	biasGrad  biasGradTask[T]
+	swiglu    swigluTask[T]
+	rope      ropeTask[T]
+	dropout   dropoutTask[T]
+	norm      normTask[T]
+	normIn    normInputTask[T]
+	normW     normWeightTask[T]
+	attention attentionTask[T]
+	embed     embedTask[T]
+	loss      lossTask[T]
+	adamw     adamwTask[T]
+	sgd       sgdTask[T]
+	squares   squaresTask[T]
+}
+
+func (d *core[T]) Name() string {
+	return fmt.Sprintf("cpu %v, %d threads", d.opts.Float, d.opts.Threads)
+}
+func (d *core[T]) Float() tensor.DType { return d.opts.Float }
+func (d *core[T]) Heap() *tensor.Heap  { return d.heap }
+func (d *core[T]) Sync() error         { return nil }
+func (d *core[T]) Close()              { d.team.close() }
+
+func (d *core[T]) New(kind tensor.Kind, shape ...int) *tensor.Tensor {
+	return d.heap.New(kind, d.opts.Float, shape...)
+}
+
+var _ tensor.Device = (*Device)(nil)
