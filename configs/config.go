@@ -1,0 +1,87 @@
+package configs
+
+import (
+	"triax/data"
+	"triax/mesh"
+	"triax/nn"
+	"triax/optim"
+	"triax/schedule"
+	"triax/zero"
+)
+
+// Config is everything a run depends on. Each section's struct belongs to the room that reads it.
+type Config struct {
+	Model    nn.Config       `toml:"model"`
+	Data     data.Config     `toml:"data"`
+	Mesh     MeshConfig      `toml:"mesh"`
+	Pipeline schedule.Config `toml:"pipeline"`
+	Zero     zero.Config     `toml:"zero"`
+	Optim    optim.Config    `toml:"optim"`
+	Train    TrainConfig     `toml:"train"`
+	CPU      CPUConfig       `toml:"cpu"`
+	Cluster  map[string]any  `toml:"cluster,omitempty"` // read by the planner
+}
+
+// MeshConfig is the [mesh] section: the degree of every axis and their order.
+type MeshConfig struct {
+	Axes             []string `toml:"axes"` // slowest first; the last gets the fastest links
+	DP               int      `toml:"dp"`
+	PP               int      `toml:"pp"`
+	TP               int      `toml:"tp"`
+	CP               int      `toml:"cp"`
+	Replicate        int      `toml:"dp_replicate"`
+	SequenceParallel bool     `toml:"sequence_parallel"` // tensor peers also share out the tokens between layers
+}
+
+// TrainConfig is the [train] section: the loop.
+type TrainConfig struct {
+	Steps        int    `toml:"steps"`
+	Batch        int    `toml:"batch"` // samples a step, over all ranks
+	Seed         uint64 `toml:"seed"`
+	EvalEvery    int    `toml:"eval_every"`   // steps between evaluations; 0 means at the end only
+	EvalBatches  int    `toml:"eval_batches"` // held-out batches an evaluation; 0 means none
+	Out          string `toml:"out"`          // folder of the run; "" means runs/<name>
+	Device       string `toml:"device"`       // "float32" or "float64"
+	Verify       bool   `toml:"verify"`       // replicas and tied copies are compared after every step
+	Sample       string `toml:"sample"`       // prompt to continue when training is done; "" means none
+	SampleTokens int    `toml:"sample_tokens"`
+	LogEvery     int    `toml:"log_every"` // steps between printed lines; 0 means 1
+}
+
+// CPUConfig is the [cpu] section.
+type CPUConfig struct {
+	ThreadsPerRank int `toml:"threads_per_rank"` // 0 means the cores shared out evenly
+}
+
+// Default is what a file that says nothing means: one rank, plain data parallelism, a tiny byte-level GPT-2.
+func Default() *Config {
+	return &Config{
+		Model:    nn.Config{Family: nn.GPT2, Layers: 2, Width: 64, Heads: 4, Sequence: 64, Tied: true, Recompute: "none"},
+		Data:     data.Config{Tokenizer: "bytes", HeldOut: 0.02, LastBatch: "pad"},
+		Mesh:     MeshConfig{Axes: []string{"pp", "dp_replicate", "dp", "cp", "tp"}, DP: 1, PP: 1, TP: 1, CP: 1, Replicate: 1},
+		Pipeline: schedule.Config{Schedule: "1f1b", Microbatches: 1, Chunks: 1},
+		Optim:    optim.Default(),
+		Train:    TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", SampleTokens: 200, LogEvery: 1},
+	}
+}
+
+// Grid is the mesh of a validated section.
+func (m MeshConfig) Grid() (mesh.Mesh, error) {
+	var order []mesh.Axis
+	for _, name := range m.Axes {
+		a, err := mesh.ParseAxis(name)
+		if err != nil {
+			return mesh.Mesh{}, err
+		}
+		order = append(order, a)
+	}
+	return mesh.New(order, map[mesh.Axis]int{
+		mesh.PP: m.PP, mesh.Replicate: m.Replicate, mesh.DP: m.DP, mesh.CP: m.CP, mesh.TP: m.TP,
+	})
+}
+
+// Replicas is the number of ranks that see different samples.
+func (m MeshConfig) Replicas() int { return m.DP * m.Replicate }
+
+// World is the number of ranks.
+func (m MeshConfig) World() int { return m.DP * m.PP * m.TP * m.CP * m.Replicate }

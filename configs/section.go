@@ -1,0 +1,173 @@
+package configs
+
+import (
+	"fmt"
+	"strings"
+
+	"triax/data"
+	"triax/mesh"
+	"triax/nn"
+	"triax/optim"
+)
+
+// Upper bounds keep products of sizes far from overflow; no machine reaches them.
+const (
+	maxCount  = 1 << 20
+	maxWidth  = 1 << 20
+	maxSteps  = 1 << 40
+	maxMemory = 1 << 34
+)
+
+// whole asks that a whole number lies between two bounds.
+func (ps *Problems) whole(field string, v, lo, hi int) {
+	ps.add(v < lo || v > hi, field, v, fmt.Sprintf("want %d to %d", lo, hi), fmt.Sprintf("use %d", min(max(v, lo), hi)))
+}
+
+// number asks that lo <= v < hi; a NaN never is.
+func (ps *Problems) number(field string, v, lo, hi float64, hint string) {
+	ps.add(!(v >= lo && v < hi), field, v, fmt.Sprintf("want at least %g and below %g", lo, hi), hint)
+}
+
+// oneOf asks that a name is one of a list.
+func (ps *Problems) oneOf(field, v string, list []string) {
+	for _, x := range list {
+		if x == v {
+			return
+		}
+	}
+	ps.add(true, field, v, "want one of "+strings.Join(list, ", "), fmt.Sprintf("use %q", nearest(v, list)))
+}
+
+func (c *Config) checkModel() (ps Problems) {
+	m := c.Model
+	ps.oneOf("model.family", string(m.Family), []string{string(nn.GPT2), string(nn.Llama)})
+	ps.whole("model.layers", m.Layers, 1, maxCount)
+	ps.whole("model.width", m.Width, 1, maxWidth)
+	ps.whole("model.heads", m.Heads, 1, maxCount)
+	ps.whole("model.kv_heads", m.KVHeads, 0, maxCount)
+	ps.whole("model.head_dim", m.HeadDim, 0, maxWidth)
+	ps.whole("model.hidden", m.Hidden, 0, maxWidth)
+	ps.whole("model.vocab", m.Vocab, 0, 1<<24)
+	ps.whole("model.sequence", m.Sequence, 1, 1<<24)
+	ps.number("model.eps", m.Eps, 0, 1, "1e-5 is usual")
+	ps.number("model.rope_base", m.RopeBase, 0, 1e12, "10000 is usual")
+	ps.number("model.init_std", m.InitStd, 0, 100, "0.02 is usual")
+	ps.number("model.dropout", m.Dropout, 0, 1, "0.1 is usual, 0 turns it off")
+	ps.oneOf("model.recompute", m.Recompute, []string{"none", "selective", "full"})
+	if len(ps) > 0 {
+		return ps
+	}
+	heads, kv := m.Heads, m.KVHeads
+	if m.HeadDim == 0 {
+		ps.add(m.Width%heads != 0, "model.heads", heads, fmt.Sprintf("width %d is not a multiple of heads", m.Width),
+			"use "+either(divisorsNear(m.Width, heads))+", or set model.head_dim")
+	}
+	if kv > 0 {
+		ps.add(heads%kv != 0, "model.kv_heads", kv, fmt.Sprintf("heads %d is not a multiple of kv_heads", heads), "use "+either(divisorsNear(heads, kv)))
+	}
+	if m.Family == nn.Llama && len(ps) == 0 {
+		dim := headDim(m)
+		ps.add(dim%2 != 0, "model.head_dim", dim, "rotary positions turn pairs: a head's size is even", fmt.Sprintf("use %d", dim+1))
+	}
+	return ps
+}
+
+func headDim(m nn.Config) int {
+	if m.HeadDim > 0 {
+		return m.HeadDim
+	}
+	return m.Width / m.Heads
+}
+
+func (c *Config) checkData() (ps Problems) {
+	d := c.Data
+	ps.oneOf("data.tokenizer", d.Tokenizer, data.Tokenizers)
+	ps.number("data.held_out", d.HeldOut, 0, 1, "0.02 keeps one token in fifty")
+	ps.oneOf("data.last_batch", d.LastBatch, data.LastBatches)
+	ps.whole("data.max_tokens", d.MaxTokens, 0, maxMemory)
+	for _, s := range d.Source {
+		ps.add(s == "", "data.source", s, "a source is a file, a directory or a glob", "leave the list empty for the Go standard library")
+	}
+	return ps
+}
+
+func (c *Config) checkMesh() (ps Problems) {
+	m := c.Mesh
+	seen := map[string]bool{}
+	for _, name := range m.Axes {
+		_, err := mesh.ParseAxis(name)
+		ps.add(err != nil, "mesh.axes", name, "an axis is one of pp, dp_replicate, dp, cp, tp", `use ["pp", "dp", "tp"]`)
+		ps.add(seen[name], "mesh.axes", name, "an axis stands once in the order", `use ["pp", "dp", "tp"]`)
+		seen[name] = true
+	}
+	ps.whole("mesh.dp", m.DP, 1, maxCount)
+	ps.whole("mesh.pp", m.PP, 1, maxCount)
+	ps.whole("mesh.tp", m.TP, 1, maxCount)
+	ps.whole("mesh.cp", m.CP, 1, maxCount)
+	ps.whole("mesh.dp_replicate", m.Replicate, 1, maxCount)
+	if len(ps) == 0 {
+		ranks := float64(m.DP) * float64(m.PP) * float64(m.TP) * float64(m.CP) * float64(m.Replicate)
+		ps.add(ranks > maxCount, "mesh", ranks, fmt.Sprintf("a run has at most %d ranks", maxCount), "lower a degree")
+	}
+	return ps
+}
+
+func (c *Config) checkPipeline() (ps Problems) {
+	p := c.Pipeline
+	if p.File == "" {
+		ps.oneOf("pipeline.schedule", p.Schedule, ScheduleNames)
+	}
+	ps.whole("pipeline.microbatches", p.Microbatches, 1, maxCount)
+	ps.whole("pipeline.chunks", p.Chunks, 1, maxCount)
+	for _, n := range p.Layers {
+		ps.add(n < 0 || n > maxCount, "pipeline.layers", n, "a stage has 0 layers or more", "leave the list empty to cut evenly")
+	}
+	return ps
+}
+
+// ScheduleNames lists the schedules that can be generated.
+var ScheduleNames = []string{"gpipe", "1f1b", "interleaved"}
+
+func (c *Config) checkZero() (ps Problems) {
+	z := c.Zero
+	ps.whole("zero.stage", z.Stage, 0, 3)
+	ps.whole("zero.bucket_elements", z.BucketElements, 0, maxMemory)
+	ps.whole("zero.prefetch", z.Prefetch, 0, maxCount)
+	return ps
+}
+
+func (c *Config) checkOptim() (ps Problems) {
+	o := c.Optim
+	ps.oneOf("optim.rule", o.Rule, optim.Rules)
+	ps.oneOf("optim.curve", o.Curve, optim.Curves)
+	ps.add(!(o.LR > 0 && o.LR <= 1000), "optim.lr", o.LR, "want above 0 and at most 1000", "3e-4 suits AdamW")
+	lr := o.LR
+	if len(ps) > 0 { // the two rules that need a rate judge by the default one
+		lr = optim.Default().LR
+	}
+	ps.add(!(o.MinLR >= 0 && o.MinLR <= lr), "optim.min_lr", o.MinLR, "want at least 0 and at most optim.lr", fmt.Sprintf("a tenth, %g, is usual", lr/10))
+	ps.number("optim.eps", o.Eps, 0, 1, "1e-8 is usual")
+	ps.add(!(o.WeightDecay >= 0 && o.WeightDecay*lr < 1), "optim.weight_decay", o.WeightDecay,
+		"want at least 0, and below 1 when multiplied with optim.lr", "0.1 is usual")
+	ps.number("optim.momentum", o.Momentum, 0, 1, "0.9 is usual")
+	ps.number("optim.clip", o.Clip, 0, 1e12, "1 is usual, 0 turns clipping off")
+	ps.whole("optim.warmup", o.Warmup, 0, maxSteps)
+	ps.add(len(o.Betas) != 0 && len(o.Betas) != 2, "optim.betas", o.Betas, "AdamW has two decay rates", "[0.9, 0.95] is usual")
+	for _, b := range o.Betas {
+		ps.number("optim.betas", b, 0, 1, "[0.9, 0.95] is usual")
+	}
+	return ps
+}
+
+func (c *Config) checkTrain() (ps Problems) {
+	t := c.Train
+	ps.whole("train.steps", t.Steps, 1, maxSteps)
+	ps.whole("train.batch", t.Batch, 1, maxCount)
+	ps.whole("train.eval_every", t.EvalEvery, 0, maxSteps)
+	ps.whole("train.eval_batches", t.EvalBatches, 0, maxCount)
+	ps.whole("train.sample_tokens", t.SampleTokens, 0, maxCount)
+	ps.whole("train.log_every", t.LogEvery, 0, maxSteps)
+	ps.oneOf("train.device", t.Device, []string{"float32", "float64"})
+	ps.whole("cpu.threads_per_rank", c.CPU.ThreadsPerRank, 0, 1024)
+	return ps
+}
