@@ -1,0 +1,88 @@
+package zero
+
+import (
+	"triax/tensor"
+)
+
+// memory is what a rank holds of a bucket. n is the padded length, s = n / shards.
+//
+//	ZeRO stage   data   shard       grad       sum
+//	0            n      part of it  n          all of grad
+//	1            n      part        n          s, between R and U
+//	2            n      part        n, during W   s
+//	3            n, between gather and free   s   n, during W   s
+type memory struct {
+	data    *tensor.Tensor   // whole parameters; nil while freed
+	shard   *tensor.Tensor   // this rank's part of the parameters
+	grad    *tensor.Tensor   // whole local gradients; nil while not accumulating
+	sum     *tensor.Tensor   // gradients summed over the shard group, for this rank's part
+	state   []*tensor.Tensor // optimizer state for this rank's part
+	users   int              // how many gathers are not yet freed
+	left    int              // uses still to come before the gradient of this microbatch is whole
+	reduced bool             // sum holds this step's final gradients
+}
+
+// bounds is this rank's part of the bucket: all of it at stage 0.
+func (o *Optimizer) bounds(b *bucket) (lo, hi int) {
+	if o.cfg.Stage == 0 {
+		return 0, b.padded
+	}
+	s := b.padded / o.shards.Size()
+	return o.shards.Place() * s, (o.shards.Place() + 1) * s
+}
+
+// attach points the parameters at the bucket's whole memory, or detaches them.
+func (b *bucket) attach() {
+	for i, p := range b.params {
+		p.Data, p.Grad = nil, nil
+		if b.mem.data != nil {
+			p.Data = b.mem.data.Part(b.offset[i], b.offset[i]+p.Len(), p.Local...)
+		}
+		if b.mem.grad != nil {
+			p.Grad = b.mem.grad.Part(b.offset[i], b.offset[i]+p.Len(), p.Local...)
+		}
+	}
+}
+
+// open makes the lasting memory of a bucket and fills in the starting weights. fill is called with the
+// bucket's parameters attached to whole, zeroed memory.
+func (o *Optimizer) open(b *bucket, fill func(b *bucket)) {
+	kind := tensor.Parameters
+	if o.cfg.Stage == 3 {
+		kind = tensor.Buffers
+	}
+	m := &b.mem
+	m.data = o.dev.New(kind, b.padded)
+	o.dev.Zero(m.data)
+	b.attach()
+	fill(b)
+	lo, hi := o.bounds(b)
+	if o.cfg.Stage == 3 {
+		m.shard = o.dev.New(tensor.Parameters, hi-lo)
+		o.dev.Copy(m.shard, m.data.Flat(lo, hi))
+		m.data.Release()
+		m.data = nil
+		b.attach()
+	} else {
+		m.shard = m.data.Flat(lo, hi)
+	}
+	switch o.cfg.Stage {
+	case 0:
+		m.grad = o.zeros(tensor.Gradients, b.padded)
+		m.sum = m.grad
+	case 1:
+		m.grad = o.zeros(tensor.Gradients, b.padded)
+	default:
+		m.sum = o.zeros(tensor.Gradients, hi-lo)
+	}
+	b.attach()
+	for range o.rule.States() {
+		m.state = append(m.state, o.zeros(tensor.Optimizer, hi-lo))
+	}
+}
+
+func (o *Optimizer) zeros(kind tensor.Kind, n int) *tensor.Tensor {
+	t := o.dev.New(kind, n)
+	o.dev.Zero(t)
+	return t
+}

@@ -1,0 +1,82 @@
+package zero
+
+import (
+	"triax/comm"
+	"triax/nn"
+	"triax/optim"
+	"triax/tensor"
+)
+
+// Optimizer owns the memory of a rank's parameters, gradients and optimizer state, and shares it out
+// over the data axis as the ZeRO stage says. It is the only place where gradients are reduced over replicas.
+//
+// The life of a step, per unit (layer): Gather, forward, FreeAfterForward; Gather, input backward,
+// FreeAfterBackward; OpenGrad, weight backward, CloseGrad; then Reduce for each virtual stage and one Step.
+type Optimizer struct {
+	cfg     Config
+	dev     tensor.Device
+	rule    optim.Rule
+	groups  Groups
+	units   []Unit
+	buckets []*bucket
+	of      [][]*bucket // buckets of each unit
+	closed  map[int]bool
+
+	shards   *comm.Group // groups.Shards
+	replicas *comm.Group // groups.Replicas
+	data     *comm.Group // groups.Data
+
+	// Observe, when set, sees every piece of gradient that this rank owns, after all sums and before
+	// clipping and update. Pieces of replicas along other axes are seen by each of them.
+	Observe func(p *nn.Param, lo int, grad *tensor.Tensor)
+}
+
+// Groups are the sets of ranks that an Optimizer talks to.
+type Groups struct {
+	Shards   *comm.Group // the data axis that shards are cut over
+	Replicas *comm.Group // outer data axis of hybrid sharding, over which shards are repeated
+	Data     *comm.Group // both together
+	World    *comm.Group // all ranks, for the global norm
+	Tied     *comm.Group // the pipeline ranks that hold copies of the tied table; nil on all others
+	// Span is the group of an extra gradient sum.
+	Span func(nn.Span) *comm.Group
+}
+
+// New makes the memory of all units' parameters and fills in starting weights from the seed.
+func New(cfg Config, dev tensor.Device, rule optim.Rule, groups Groups, units []Unit, seed uint64) *Optimizer {
+	o := &Optimizer{
+		cfg: cfg, dev: dev, rule: rule, groups: groups, units: units, closed: map[int]bool{},
+		shards: groups.Shards, replicas: groups.Replicas, data: groups.Data,
+	}
+	o.buckets, o.of = partition(units, cfg, groups.Shards.Size())
+	for _, b := range o.buckets {
+		o.open(b, func(b *bucket) {
+			for _, p := range b.params {
+				nn.Fill(dev, p, seed)
+			}
+		})
+	}
+	return o
+}
+
+// Close gives all memory back.
+func (o *Optimizer) Close() {
+	for _, b := range o.buckets {
+		m := &b.mem
+		tensors := append([]*tensor.Tensor{m.data}, m.state...)
+		if o.cfg.Stage == 3 {
+			tensors = append(tensors, m.shard)
+		}
+		if o.cfg.Stage < 2 {
+			tensors = append(tensors, m.grad)
+		}
+		if o.cfg.Stage >= 2 {
+			tensors = append(tensors, m.sum)
+		}
+		for _, t := range tensors {
+			t.Release()
+		}
+		b.mem = memory{}
+		b.attach()
+	}
+}
