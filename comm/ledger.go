@@ -119,3 +119,31 @@ func (l *Ledger) Reset() {
 	defer l.mu.Unlock()
 	clear(l.entries)
 }
+
+// Merge adds another ledger's sums, as of another rank.
+func (l *Ledger) Merge(entries []Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.entries == nil {
+		l.entries = map[[2]string]*Entry{}
+	}
+	for _, e := range entries {
+		key := [2]string{e.Axis, string(e.Kind)}
+		sum := l.entries[key]
+		if sum == nil {
+			sum = &Entry{Axis: e.Axis, Kind: e.Kind}
+			l.entries[key] = sum
+		}
+		sum.Calls += e.Calls
+		sum.Bytes += e.Bytes
+		sum.Wire += e.Wire
+		sum.Wait += e.Wait
+		sum.Move += e.Move
+	}
+}
+
+// Restore sets the sums back to an earlier state, so that calls made since do not count.
+func (l *Ledger) Restore(entries []Entry) {
+	l.Reset()
+	l.Merge(entries)
+}

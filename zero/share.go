@@ -76,3 +76,17 @@ func (o *Optimizer) shares() []*share {
 	}
 	return order
 }
+
+// Counted is the number of logical parameter elements that this rank counts, over its whole pipeline stages and
+// regardless of the data axis: summed over one replica it is the size of the model.
+func (o *Optimizer) Counted() int64 {
+	n := int64(0)
+	for _, b := range o.buckets {
+		for _, p := range b.params {
+			if p.Counted {
+				n += int64(p.Held())
+			}
+		}
+	}
+	return n
+}

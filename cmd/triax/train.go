@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"triax/configs"
+	"triax/train"
+)
+
+// shortFlags are the flags that stand for a key of the configuration.
+var shortFlags = []struct{ name, key, usage string }{
+	{"tp", "mesh.tp", "tensor-parallel degree"},
+	{"pp", "mesh.pp", "pipeline-parallel degree"},
+	{"dp", "mesh.dp", "data-parallel degree"},
+	{"zero", "zero.stage", "ZeRO stage on the data axis: 0, 1, 2 or 3"},
+	{"schedule", "pipeline.schedule", "pipeline schedule: gpipe, 1f1b, interleaved, ..."},
+	{"microbatches", "pipeline.microbatches", "microbatches a step"},
+	{"chunks", "pipeline.chunks", "virtual stages a pipeline rank"},
+	{"steps", "train.steps", "training steps"},
+	{"seed", "train.seed", "seed of weights and of the order of samples"},
+	{"sample", "train.sample", "prompt to continue after training"},
+}
+
+// addConfigFlags gives a command the short flags and --set.
+func addConfigFlags(cmd *cobra.Command) {
+	for _, f := range shortFlags {
+		cmd.Flags().String(f.name, "", f.usage+" ("+f.key+")")
+	}
+	cmd.Flags().StringArray("set", nil, "any key of the configuration: section.key=value (repeatable)")
+}
+
+// loadConfig reads the file and applies the flags, in the order: file, --set, short flags.
+func loadConfig(cmd *cobra.Command, path string) (*configs.Config, error) {
+	overrides, err := cmd.Flags().GetStringArray("set")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range shortFlags {
+		if flag := cmd.Flags().Lookup(f.name); flag != nil && flag.Changed {
+			overrides = append(overrides, f.key+"="+flag.Value.String())
+		}
+	}
+	return configs.Load(path, overrides)
+}
+
+func trainCmd() *cobra.Command {
+	var out string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "train CONFIG.toml",
+		Short: "Train a model, cut over ranks as the configuration says",
+		Example: `  triax train configs/tiny.toml
+  triax train configs/tiny.toml --dp 2 --pp 2 --tp 2 --zero 3 --microbatches 2
+  triax train configs/small.toml --sample "func main() {" --json`,
+		Args: exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := loadConfig(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			show := newProgress(cmd.ErrOrStderr(), cfg.Train.LogEvery)
+			res, err := train.Run(cmd.Context(), cfg, train.Options{
+				Folder: runFolder(out, cfg.Train.Out, args[0]), OnStep: show.step,
+			})
+			show.end()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(res)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), res)
+			if res.Sample != "" {
+				fmt.Fprintf(cmd.OutOrStdout(), "sample:\n%s\n", res.Sample)
+			}
+			return nil
+		},
+	}
+	addConfigFlags(cmd)
+	cmd.Flags().StringVar(&out, "out", "", "folder of the run (default runs/NAME-TIME)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as one JSON object, last on standard output")
+	return cmd
+}
+
+// runFolder is where a run is written: the flag, the configuration's, or a fresh name under runs.
+func runFolder(flag, config, path string) string {
+	if flag != "" {
+		return flag
+	}
+	if config != "" {
+		return config
+	}
+	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	return filepath.Join("runs", name+"-"+time.Now().Format("20060102-150405.000"))
+}

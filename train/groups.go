@@ -1,0 +1,75 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"triax/comm"
+	"triax/mesh"
+	"triax/nn"
+	"triax/zero"
+)
+
+// groups are the communicators of one rank. All ranks make theirs in the one order written here, up front:
+// a group made late or in another order on some rank is a deadlock in waiting.
+type groups struct {
+	world, shards, replicas, data, tp *comm.Group
+	tied                              *comm.Group         // nil where this rank holds no copy of a tied table
+	copies                            map[int]*comm.Group // runs of tensor ranks that hold the same key/value heads, by size
+}
+
+func openGroups(ctx context.Context, m mesh.Mesh, wire comm.Transport, ledger *comm.Ledger, tied bool, kvCopies int) (*groups, error) {
+	rank, c := wire.Rank(), m.Coord(wire.Rank())
+	g := &groups{copies: map[int]*comm.Group{}}
+	join := func(into **comm.Group, axis string, ranks []int) error {
+		var err error
+		*into, err = comm.NewGroup(ctx, wire, fmt.Sprintf("%s %v", axis, ranks), axis, ranks, ledger)
+		return err
+	}
+	for _, a := range []struct {
+		into **comm.Group
+		name string
+		axes []mesh.Axis
+	}{
+		{&g.world, "world", mesh.DefaultOrder},
+		{&g.shards, "dp", []mesh.Axis{mesh.DP, mesh.CP}},
+		{&g.replicas, "dp_replicate", []mesh.Axis{mesh.Replicate}},
+		{&g.data, "data", []mesh.Axis{mesh.Replicate, mesh.DP, mesh.CP}},
+		{&g.tp, "tp", []mesh.Axis{mesh.TP}},
+	} {
+		if err := join(a.into, a.name, m.Peers(rank, a.axes...)); err != nil {
+			return nil, err
+		}
+	}
+	if kvCopies > 1 {
+		first := c[mesh.TP] / kvCopies * kvCopies
+		var kv *comm.Group
+		if err := join(&kv, "kv", g.tp.Ranks()[first:first+kvCopies]); err != nil {
+			return nil, err
+		}
+		g.copies[kvCopies] = kv
+	}
+	if last := m.Degree(mesh.PP) - 1; tied && last > 0 && (c[mesh.PP] == 0 || c[mesh.PP] == last) {
+		line := m.Peers(rank, mesh.PP)
+		if err := join(&g.tied, "tied", []int{line[0], line[last]}); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// forZero hands the groups to the optimizer.
+func (g *groups) forZero() zero.Groups {
+	return zero.Groups{
+		Shards: g.shards, Replicas: g.replicas, Data: g.data, World: g.world, Tied: g.tied,
+		Span: func(s nn.Span) *comm.Group {
+			switch {
+			case s.Axis == mesh.TP && s.Size == 0:
+				return g.tp
+			case s.Axis == mesh.TP && g.copies[s.Size] != nil:
+				return g.copies[s.Size]
+			}
+			panic(fmt.Sprintf("train: no group for a sum over %v in runs of %d", s.Axis, s.Size))
+		},
+	}
+}

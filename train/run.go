@@ -1,0 +1,252 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"triax/comm"
+	"triax/comm/local"
+	"triax/configs"
+	"triax/cpu"
+	"triax/data"
+	"triax/tensor"
+)
+
+// Options are the parts of a run that a configuration does not say.
+type Options struct {
+	// Corpus to train on; nil reads the one the configuration names.
+	Corpus *data.Corpus
+	// Open makes a rank's device; nil makes the CPU device that the configuration names.
+	Open func(rank int) tensor.Device
+	// Local changes the in-process transport, for tests.
+	Local []local.Option
+	// Folder receives the run's files; "" writes none.
+	Folder string
+	// OnStep sees each step's outcome as it ends, on rank 0.
+	OnStep func(Progress)
+	// OnWorker sees every rank's worker before its first step (step 0) and after each, in the rank's own goroutine.
+	OnWorker func(step int, w *Worker) error
+}
+
+// Progress is one step's outcome.
+type Progress struct {
+	Step, Steps int
+	Loss, Norm  float64
+	Rate        float64
+	Skipped     bool
+	Tokens      int
+	Took        time.Duration
+	Eval        *float64 // held-out loss, where this step was followed by an evaluation
+}
+
+// Run trains as the configuration says: every rank a goroutine of this process. When a rank fails, panics or
+// ctx ends, all ranks stop, and the error names the rank that failed first.
+func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error) {
+	corpus := opts.Corpus
+	if corpus == nil {
+		var err error
+		if corpus, err = data.Open(cfg.Data); err != nil {
+			return nil, err
+		}
+	}
+	p, err := newPlan(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if v := corpus.Tokenizer.Vocab(); v > p.cfg.Model.Vocab {
+		return nil, fmt.Errorf("model.vocab = %d: the %s tokeniser has %d tokens; use %d or more", p.cfg.Model.Vocab, corpus.Tokenizer.Name(), v, v)
+	}
+	r := &run{plan: p, opts: opts, corpus: corpus, recs: newRecords(p)}
+	if r.set, err = corpus.Train(p.cfg.Model.Sequence, p.cfg.Train.Batch, p.cfg.Mesh.Replicas(), p.cfg.Train.Seed, p.cfg.Data.LastBatch); err != nil {
+		return nil, err
+	}
+	if r.held, err = corpus.HeldOut(p.cfg.Model.Sequence, p.cfg.Train.Batch); err != nil {
+		return nil, err
+	}
+	if opts.Folder != "" {
+		if r.folder, err = openFolder(opts.Folder, p.cfg); err != nil {
+			return nil, err
+		}
+		defer r.folder.close()
+	}
+	if err := r.start(ctx); err != nil {
+		return nil, err
+	}
+	res := r.recs.result(p)
+	res.Sample = r.sample
+	if r.folder != nil {
+		res.Folder = opts.Folder
+		if err := r.folder.finish(res, r.recs); err != nil {
+			return res, err
+		}
+	}
+	return res, nil
+}
+
+// run is what the ranks of one process share: read-only but for the records, which have a slot a rank.
+type run struct {
+	plan   *plan
+	opts   Options
+	corpus *data.Corpus
+	set    *data.Set
+	held   *data.Set // nil where nothing is held out
+	recs   *records
+	folder *folder
+	sample string
+}
+
+func (r *run) start(ctx context.Context) error {
+	size := r.plan.mesh.Size()
+	world := local.New(size, r.opts.Local...)
+	g, ctx := errgroup.WithContext(ctx)
+	for rank := range size {
+		g.Go(func() (err error) {
+			defer func() {
+				if v := recover(); v != nil {
+					err = fmt.Errorf("%s: panic: %v\n%s", place(r.plan.mesh, rank), v, debug.Stack())
+				}
+			}()
+			if err := r.rank(ctx, world, rank); err != nil {
+				var stopped *rankError
+				if errors.As(err, &stopped) { // another rank's failure, come through a wait
+					return err
+				}
+				return &rankError{place: place(r.plan.mesh, rank), err: err}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// rankError marks the error of the rank that failed, so that ranks stopped by it do not wrap it again.
+type rankError struct {
+	place string
+	err   error
+}
+
+func (e *rankError) Error() string { return e.place + ": " + e.err.Error() }
+func (e *rankError) Unwrap() error { return e.err }
+
+func (r *run) rank(ctx context.Context, world *local.World, rank int) error {
+	dev := r.device(rank)
+	ledger := &comm.Ledger{}
+	ledger.OnCall = r.recs.onCall(rank)
+	w, err := newWorker(ctx, r.plan, dev, world.Rank(rank, dev.Heap()), ledger)
+	if err != nil {
+		dev.Close()
+		return fmt.Errorf("set-up: %w", err)
+	}
+	defer w.Close()
+	if err := r.after(0, w); err != nil {
+		return err
+	}
+	for step := 1; step <= r.plan.cfg.Train.Steps; step++ {
+		if err := r.step(ctx, w, step); err != nil {
+			return fmt.Errorf("step %d: %w", step, err)
+		}
+	}
+	return r.finish(ctx, w)
+}
+
+func (r *run) device(rank int) tensor.Device {
+	if r.opts.Open != nil {
+		return r.opts.Open(rank)
+	}
+	size := r.plan.mesh.Size()
+	threads := r.plan.cfg.CPU.ThreadsPerRank
+	if threads == 0 {
+		threads = max(1, runtime.GOMAXPROCS(0)/size)
+	}
+	float := tensor.F32
+	if r.plan.cfg.Train.Device == "float64" {
+		float = tensor.F64
+	}
+	return cpu.New(cpu.Options{Float: float, Threads: threads, Spin: threads*size <= runtime.GOMAXPROCS(0), HugePages: true})
+}
+
+func (r *run) after(step int, w *Worker) error {
+	if r.opts.OnWorker == nil {
+		return nil
+	}
+	return r.opts.OnWorker(step, w)
+}
+
+func (r *run) step(ctx context.Context, w *Worker, step int) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	batch := r.set.Global(step)
+	start := time.Now()
+	res, err := w.Step(ctx, step, batch)
+	if err != nil {
+		return err
+	}
+	took := time.Since(start)
+	r.recs.step(w, step, took)
+	if err := r.after(step, w); err != nil {
+		return err
+	}
+	eval, err := r.evaluate(ctx, w, step)
+	if err != nil {
+		return fmt.Errorf("evaluation: %w", err)
+	}
+	if w.wire.Rank() != 0 {
+		return nil
+	}
+	p := Progress{
+		Step: step, Steps: r.plan.cfg.Train.Steps, Loss: res.Loss, Norm: res.Norm, Rate: w.curve.At(step),
+		Skipped: res.Skipped, Tokens: len(batch.Samples) * r.plan.cfg.Model.Sequence, Took: took, Eval: eval,
+	}
+	r.recs.progress = append(r.recs.progress, p)
+	if r.folder != nil {
+		if err := r.folder.metric(p); err != nil {
+			return err
+		}
+	}
+	if r.opts.OnStep != nil {
+		r.opts.OnStep(p)
+	}
+	return nil
+}
+
+// evaluate runs the held-out batches after the steps that the configuration asks for, and after the last.
+func (r *run) evaluate(ctx context.Context, w *Worker, step int) (*float64, error) {
+	t := r.plan.cfg.Train
+	due := step == t.Steps || (t.EvalEvery > 0 && step%t.EvalEvery == 0)
+	if r.held == nil || t.EvalBatches == 0 || !due {
+		return nil, nil
+	}
+	r.recs.pause(w)
+	defer r.recs.resume(w)
+	sum, valid := 0.0, 0
+	for i := 1; i <= min(t.EvalBatches, r.held.Steps()); i++ {
+		b := r.held.Global(i)
+		loss, err := w.Evaluate(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		sum, valid = sum+loss*float64(b.Valid), valid+b.Valid
+	}
+	mean := sum / float64(max(1, valid))
+	return &mean, nil
+}
+
+// finish closes a rank's books, and continues the prompt when one is given.
+func (r *run) finish(ctx context.Context, w *Worker) error {
+	r.recs.close(w)
+	if r.plan.cfg.Train.Sample == "" {
+		return nil
+	}
+	text, err := r.generate(ctx, w)
+	if w.wire.Rank() == 0 {
+		r.sample = text
+	}
+	return err
+}

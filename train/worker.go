@@ -1,0 +1,173 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"triax/comm"
+	"triax/configs"
+	"triax/data"
+	"triax/mesh"
+	"triax/nn"
+	"triax/optim"
+	"triax/pp"
+	"triax/schedule"
+	"triax/tensor"
+	"triax/tp"
+	"triax/zero"
+)
+
+// Worker is one rank: its device, its slice of the model, and its line of the schedule.
+type Worker struct {
+	cfg    *configs.Config
+	mesh   mesh.Mesh
+	coord  mesh.Coord
+	dev    tensor.Device
+	wire   comm.Transport
+	ledger *comm.Ledger
+	groups *groups
+	kit    tp.Kit
+	sched  *schedule.Schedule
+	stages map[int]*stage
+	opt    *zero.Optimizer
+	curve  optim.Curve
+
+	step    int
+	train   bool
+	batches []*nn.Batch // of the step, by microbatch
+	loss    float64     // this rank's share of the step's loss
+	timings []pp.Timing // of the step
+}
+
+// newWorker builds a rank. All ranks run it at once: it makes their groups.
+func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transport, ledger *comm.Ledger) (*Worker, error) {
+	w := &Worker{
+		cfg: p.cfg, mesh: p.mesh, coord: p.mesh.Coord(wire.Rank()), dev: dev, wire: wire, ledger: ledger,
+		sched: p.sched, stages: map[int]*stage{}, curve: optim.NewCurve(p.cfg.Optim, p.cfg.Train.Steps),
+	}
+	model := p.cfg.Model
+	var err error
+	if w.groups, err = openGroups(ctx, w.mesh, wire, ledger, p.tiedAcross(), p.kvCopies()); err != nil {
+		return nil, err
+	}
+	w.kit = tp.Kit{Group: w.groups.tp, Sequence: p.cfg.Mesh.SequenceParallel && w.groups.tp.Size() > 1}
+	mine := p.stagesOf(w.coord[mesh.PP])
+	runs := make([][2]int, len(mine))
+	for i, s := range mine {
+		runs[i] = p.layers[s]
+	}
+	layers, err := nn.Build(model, w.kit, runs)
+	if err != nil {
+		return nil, err
+	}
+	var units []zero.Unit
+	for i, s := range mine {
+		st := &stage{id: s, layers: layers[i], unit: len(units), last: s == p.sched.Stages-1, saved: map[int][]nn.Saved{}}
+		st.call = w.call
+		st.addUp = func(loss float64) {
+			if w.groups.tp.Place() == 0 { // tensor peers all hold the same loss
+				w.loss += loss
+			}
+		}
+		w.stages[s] = st
+		for _, l := range layers[i] {
+			units = append(units, zero.Unit{Stage: s, Params: l.Params()})
+		}
+	}
+	rule, err := optim.New(p.cfg.Optim)
+	if err != nil {
+		return nil, err
+	}
+	w.opt = zero.New(p.cfg.Zero, dev, rule, w.groups.forZero(), units, p.cfg.Train.Seed)
+	for _, st := range w.stages {
+		st.opt = w.opt
+	}
+	return w, nil
+}
+
+// call is the layer context of a microbatch.
+func (w *Worker) call(ctx context.Context, micro int) *nn.Ctx {
+	return &nn.Ctx{Context: ctx, Dev: w.dev, Batch: w.batches[micro], Train: w.train, Seed: w.cfg.Train.Seed, Step: w.step}
+}
+
+// replica is this rank's place among the ranks that see different samples.
+func (w *Worker) replica() int { return w.coord[mesh.Replicate]*w.cfg.Mesh.DP + w.coord[mesh.DP] }
+
+// Step trains on one global batch. The result is the same on all ranks.
+func (w *Worker) Step(ctx context.Context, step int, batch data.Batch) (zero.Result, error) {
+	w.step, w.train, w.loss = step, true, 0
+	w.timings = w.timings[:0]
+	var res zero.Result
+	update := func(ctx context.Context) (err error) {
+		res, err = w.opt.Step(ctx, zero.Update{
+			Step: step, Rate: w.curve.At(step), Clip: w.cfg.Optim.Clip, Loss: w.loss,
+		})
+		return err
+	}
+	err := w.walk(ctx, w.sched, batch, w.cfg.Pipeline.Microbatches, update)
+	return res, err
+}
+
+// Evaluate is the loss on one global batch, the same on all ranks. Weights, gradients and optimizer state stay as they are.
+func (w *Worker) Evaluate(ctx context.Context, batch data.Batch) (float64, error) {
+	w.train, w.loss = false, 0
+	micros := w.cfg.Pipeline.Microbatches
+	if err := w.walk(ctx, pp.ForwardOnly(w.sched, micros), batch, micros, nil); err != nil {
+		return 0, err
+	}
+	return w.sum(ctx, w.loss)
+}
+
+func (w *Worker) sum(ctx context.Context, x float64) (float64, error) {
+	t := w.dev.Heap().New(tensor.Workspace, tensor.F64, 1)
+	defer t.Release()
+	w.dev.Upload(t, []float64{x})
+	if err := w.groups.world.AllReduce(ctx, t, comm.Sum); err != nil {
+		return 0, err
+	}
+	var out [1]float64
+	w.dev.Download(out[:], t)
+	return out[0], nil
+}
+
+// walk loads this rank's microbatches and runs its line of a schedule over them.
+func (w *Worker) walk(ctx context.Context, s *schedule.Schedule, batch data.Batch, micros int, update func(context.Context) error) error {
+	scale := 1 / float64(max(1, batch.Valid))
+	for i := range micros {
+		w.batches = append(w.batches, load(w.dev, batch.Micro(w.replica(), w.cfg.Mesh.Replicas(), i, micros), scale))
+	}
+	defer func() {
+		for _, b := range w.batches {
+			unload(b)
+		}
+		w.batches = w.batches[:0]
+	}()
+	lo, hi := w.kit.Rows(w.batches[0].Samples * w.batches[0].Seq)
+	r := &pp.Runner{
+		Schedule: s, Rank: w.coord[mesh.PP], World: w.mesh.Peers(w.wire.Rank(), mesh.PP), Stages: map[int]pp.Stage{},
+		Update: update, Wire: w.wire, Ledger: w.ledger,
+		Message: comm.Spec{Kind: tensor.Activations, DType: w.dev.Float(), Shape: []int{hi - lo, w.cfg.Model.Width}},
+		OnOp:    func(t pp.Timing) { w.timings = append(w.timings, t) },
+	}
+	for id, st := range w.stages {
+		r.Stages[id] = st
+	}
+	if err := r.Run(ctx); err != nil {
+		for _, st := range w.stages {
+			st.drop()
+		}
+		return err
+	}
+	return w.dev.Sync()
+}
+
+// Close gives the rank's memory back and stops its threads.
+func (w *Worker) Close() {
+	if w.opt != nil {
+		w.opt.Close()
+	}
+	w.dev.Close()
+}
+
+// place names a rank in errors: "rank 5 (dp0 pp1 tp1)".
+func place(m mesh.Mesh, rank int) string { return fmt.Sprintf("rank %d (%s)", rank, m.Place(rank)) }
