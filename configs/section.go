@@ -53,7 +53,8 @@ func (c *Config) checkModel() (ps Problems) {
 	ps.number("model.rope_base", m.RopeBase, 0, 1e12, "10000 is usual")
 	ps.number("model.init_std", m.InitStd, 0, 100, "0.02 is usual")
 	ps.number("model.dropout", m.Dropout, 0, 1, "0.1 is usual, 0 turns it off")
-	ps.oneOf("model.recompute", m.Recompute, []string{"none", "selective", "full"})
+	ps.oneOf("model.recompute", m.Recompute, nn.RecomputeModes)
+	ps.whole("model.recompute_layers", m.RecomputeLayers, 0, maxCount)
 	if len(ps) > 0 {
 		return ps
 	}

@@ -1,5 +1,10 @@
 package nn
 
+import (
+	"errors"
+	"fmt"
+)
+
 // Family is a kind of transformer.
 type Family string
 
@@ -10,19 +15,73 @@ const (
 
 // Config is the shape of a model: the [model] section of a configuration.
 type Config struct {
-	Family    Family  `toml:"family"`
-	Layers    int     `toml:"layers"`    // L
-	Width     int     `toml:"width"`     // D
-	Heads     int     `toml:"heads"`     // H
-	KVHeads   int     `toml:"kv_heads"`  // K; 0 means Heads
-	HeadDim   int     `toml:"head_dim"`  // 0 means Width/Heads
-	Hidden    int     `toml:"hidden"`    // F; 0 means 4 Width (gpt2) or 8/3 Width rounded up to 64 (llama)
-	Vocab     int     `toml:"vocab"`     // V; 0 means the tokeniser's
-	Sequence  int     `toml:"sequence"`  // S
-	Tied      bool    `toml:"tied"`      // output matrix = embedding matrix
-	Eps       float64 `toml:"eps"`       // of the norms; 0 means 1e-5
-	RopeBase  float64 `toml:"rope_base"` // 0 means 10000
-	InitStd   float64 `toml:"init_std"`  // 0 means 0.02; residual projections get InitStd/sqrt(2L)
-	Dropout   float64 `toml:"dropout"`   // embedding, residual and attention dropout rate
-	Recompute string  `toml:"recompute"` // "none", "selective" (attention) or "full"
+	Family          Family  `toml:"family"`
+	Layers          int     `toml:"layers"`           // L
+	Width           int     `toml:"width"`            // D
+	Heads           int     `toml:"heads"`            // H
+	KVHeads         int     `toml:"kv_heads"`         // K; 0 means Heads
+	HeadDim         int     `toml:"head_dim"`         // 0 means Width/Heads
+	Hidden          int     `toml:"hidden"`           // F; 0 means 4 Width (gpt2) or 8/3 Width rounded up to 64 (llama)
+	Vocab           int     `toml:"vocab"`            // V; 0 means the tokeniser's
+	Sequence        int     `toml:"sequence"`         // S
+	Tied            bool    `toml:"tied"`             // output matrix = embedding matrix
+	Eps             float64 `toml:"eps"`              // of the norms; 0 means 1e-5
+	RopeBase        float64 `toml:"rope_base"`        // 0 means 10000
+	InitStd         float64 `toml:"init_std"`         // 0 means 0.02; residual projections get InitStd/sqrt(2L)
+	Dropout         float64 `toml:"dropout"`          // embedding, residual and attention dropout rate
+	Recompute       string  `toml:"recompute"`        // "none", "selective" (attention) or "full"
+	RecomputeLayers int     `toml:"recompute_layers"` // the first so many blocks are recomputed; 0 means all
+}
+
+// Resolved fills in the values that 0 stands for, except the vocabulary.
+func (c Config) Resolved() Config {
+	if c.KVHeads == 0 {
+		c.KVHeads = c.Heads
+	}
+	if c.HeadDim == 0 && c.Heads > 0 {
+		c.HeadDim = c.Width / c.Heads
+	}
+	if c.Hidden == 0 {
+		c.Hidden = 4 * c.Width
+		if c.Family == Llama { // a third matrix gates: 2/3 as wide for as many weights (Shazeer 2020, §3)
+			c.Hidden = (c.Width*8/3 + 63) / 64 * 64
+		}
+	}
+	if c.Eps == 0 {
+		c.Eps = 1e-5
+	}
+	if c.RopeBase == 0 {
+		c.RopeBase = 10000
+	}
+	if c.InitStd == 0 {
+		c.InitStd = 0.02
+	}
+	if c.Recompute == "" {
+		c.Recompute = RecomputeNone
+	}
+	return c
+}
+
+// Validate reports what keeps a resolved configuration from being built.
+func (c Config) Validate() error {
+	var errs []error
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	need(c.Family == GPT2 || c.Family == Llama, "model.family = %q: want %q or %q", c.Family, GPT2, Llama)
+	for _, f := range []struct {
+		name string
+		v    int
+	}{
+		{"layers", c.Layers}, {"width", c.Width}, {"heads", c.Heads}, {"kv_heads", c.KVHeads}, {"head_dim", c.HeadDim},
+		{"hidden", c.Hidden}, {"vocab", c.Vocab}, {"sequence", c.Sequence},
+	} {
+		need(f.v > 0, "model.%s = %d: want 1 or more", f.name, f.v)
+	}
+	need(c.KVHeads <= 0 || c.Heads%c.KVHeads == 0, "model.kv_heads = %d: heads %d is not a multiple", c.KVHeads, c.Heads)
+	need(c.Family != Llama || c.HeadDim%2 == 0, "model.head_dim = %d: rotary positions turn pairs", c.HeadDim)
+	need(c.Dropout >= 0 && c.Dropout < 1, "model.dropout = %g: want 0 or more and below 1", c.Dropout)
+	return errors.Join(errs...)
 }

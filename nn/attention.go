@@ -1,0 +1,125 @@
+package nn
+
+import "triax/tensor"
+
+// attention is causal self-attention: a column-cut matrix makes queries, keys and values, heads work alone, and a row-cut
+// matrix mixes them (Vaswani et al. 2017, §3.2.2; Shoeybi et al. 2019, §3).
+//
+//	x ─▶ q k v ─▶ rope ─▶ softmax(q k^T / sqrt(hd)) v ─▶ out ─▶ y
+type attention struct {
+	cfg   Config
+	name  string
+	kit   Kit
+	qkv   Linear
+	out   Linear
+	place uint64 // of its dropout stream
+}
+
+func newAttention(cfg Config, kit Kit, name string) *attention {
+	hd, bias, init := cfg.HeadDim, cfg.Family == GPT2, Init{Std: cfg.InitStd}
+	return &attention{
+		cfg: cfg, name: name, kit: kit, place: hash(name + ".weights"),
+		qkv: kit.Column(name, cfg.Width,
+			Part{Name: "q", Out: cfg.Heads * hd, Unit: hd, Bias: bias, Init: init},
+			Part{Name: "k", Out: cfg.KVHeads * hd, Unit: hd, Bias: bias, Init: init},
+			Part{Name: "v", Out: cfg.KVHeads * hd, Unit: hd, Bias: bias, Init: init}),
+		out: kit.Row(name, cfg.Heads*hd, Part{Name: "out", Out: cfg.Width, Unit: hd, Bias: bias, Init: residualInit(cfg)}),
+	}
+}
+
+func (a *attention) Name() string     { return a.name }
+func (a *attention) Params() []*Param { return append(a.qkv.Params(), a.out.Params()...) }
+
+type attentionSaved struct {
+	qkv, out        Saved
+	q, k, v, o, lse *tensor.Tensor
+}
+
+func (s *attentionSaved) Release() {
+	s.core()
+	for _, k := range []Saved{s.qkv, s.out} {
+		if k != nil {
+			k.Release()
+		}
+	}
+	*s = attentionSaved{}
+}
+
+// core drops what only the heads' own backward needs.
+func (s *attentionSaved) core() {
+	for _, t := range []*tensor.Tensor{s.q, s.k, s.v, s.o, s.lse} {
+		t.Release()
+	}
+	s.q, s.k, s.v, s.o, s.lse = nil, nil, nil, nil, nil
+}
+
+// spec describes the heads of this rank to the device.
+func (a *attention) spec(ctx *Ctx) tensor.Attention {
+	b := ctx.Batch
+	heads, first := a.kit.Heads(a.cfg.Heads)
+	kv, _ := a.kit.Heads(a.cfg.KVHeads)
+	at := tensor.Attention{
+		Samples: b.Samples, Seq: b.Seq, Heads: heads, KVHeads: kv, HeadDim: a.cfg.HeadDim, Segments: b.Segments,
+		HeadsTotal: a.cfg.Heads, HeadOffset: first, SampleIndex: b.SampleIndex,
+	}
+	if ctx.Train && a.cfg.Dropout > 0 {
+		at.Rate, at.Seed = a.cfg.Dropout, site(ctx, a.place)
+	}
+	return at
+}
+
+func (a *attention) rope(ctx *Ctx, x *tensor.Tensor, heads int, inverse bool) {
+	if a.cfg.Family == Llama {
+		ctx.Dev.Rope(x, ctx.Batch.Positions, heads, a.cfg.RopeBase, inverse)
+	}
+}
+
+// Forward: x [T' D] → y [T' D].
+func (a *attention) Forward(ctx *Ctx, x *tensor.Tensor) (*tensor.Tensor, Saved, error) {
+	s := &attentionSaved{}
+	fail := func(err error) (*tensor.Tensor, Saved, error) { s.Release(); return nil, nil, err }
+	qkv, keep, err := a.qkv.Forward(ctx, x)
+	if err != nil {
+		return fail(err)
+	}
+	s.qkv, s.q, s.k, s.v = keep, qkv[0], qkv[1], qkv[2]
+	at := a.spec(ctx)
+	a.rope(ctx, s.q, at.Heads, false)
+	a.rope(ctx, s.k, at.KVHeads, false)
+	s.o = ctx.Dev.New(tensor.Activations, s.q.Shape...)
+	s.lse = ctx.Dev.New(tensor.Activations, at.Samples, at.Heads, at.Seq)
+	ctx.Dev.Attention(s.o, s.lse, s.q, s.k, s.v, at)
+	ys, keep, err := a.out.Forward(ctx, s.o.Retain())
+	if err != nil {
+		return fail(err)
+	}
+	s.out = keep
+	return ys[0], s, nil
+}
+
+func (a *attention) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.Tensor, error) {
+	s := saved.(*attentionSaved)
+	do, err := a.out.BackwardInput(ctx, s.out, []*tensor.Tensor{dy})
+	if err != nil {
+		return nil, err
+	}
+	at := a.spec(ctx)
+	dq, dk, dv := ctx.Dev.New(tensor.Activations, s.q.Shape...), ctx.Dev.New(tensor.Activations, s.k.Shape...), ctx.Dev.New(tensor.Activations, s.v.Shape...)
+	ctx.Dev.AttentionGrad(dq, dk, dv, do, s.o, s.lse, s.q, s.k, s.v, at)
+	do.Release()
+	s.core()
+	a.rope(ctx, dq, at.Heads, true)
+	a.rope(ctx, dk, at.KVHeads, true)
+	return a.qkv.BackwardInput(ctx, s.qkv, []*tensor.Tensor{dq, dk, dv})
+}
+
+func (a *attention) BackwardWeight(ctx *Ctx, saved Saved) error {
+	s := saved.(*attentionSaved)
+	out, qkv := s.out, s.qkv
+	s.out, s.qkv = nil, nil
+	if err := a.out.BackwardWeight(ctx, out); err != nil {
+		qkv.Release()
+		return err
+	}
+	return a.qkv.BackwardWeight(ctx, qkv)
+}
