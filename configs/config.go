@@ -35,17 +35,18 @@ type MeshConfig struct {
 
 // TrainConfig is the [train] section: the loop.
 type TrainConfig struct {
-	Steps        int    `toml:"steps"`
-	Batch        int    `toml:"batch"` // samples a step, over all ranks
-	Seed         uint64 `toml:"seed"`
-	EvalEvery    int    `toml:"eval_every"`   // steps between evaluations; 0 means at the end only
-	EvalBatches  int    `toml:"eval_batches"` // held-out batches an evaluation; 0 means none
-	Out          string `toml:"out"`          // folder of the run; "" means runs/<name>
-	Device       string `toml:"device"`       // "float32" or "float64"
-	Verify       bool   `toml:"verify"`       // replicas and tied copies are compared after every step
-	Sample       string `toml:"sample"`       // prompt to continue when training is done; "" means none
-	SampleTokens int    `toml:"sample_tokens"`
-	LogEvery     int    `toml:"log_every"` // steps between printed lines; 0 means 1
+	Steps        int     `toml:"steps"`
+	Batch        int     `toml:"batch"` // samples a step, over all ranks
+	Seed         uint64  `toml:"seed"`
+	EvalEvery    int     `toml:"eval_every"`   // steps between evaluations; 0 means at the end only
+	EvalBatches  int     `toml:"eval_batches"` // held-out batches an evaluation; 0 means none
+	Out          string  `toml:"out"`          // folder of the run; "" means runs/<name>
+	Device       string  `toml:"device"`       // "float32" or "float64"
+	Verify       bool    `toml:"verify"`       // replicas and tied copies are compared after every step
+	Sample       string  `toml:"sample"`       // prompt to continue when training is done; "" means none
+	SampleTokens int     `toml:"sample_tokens"`
+	Temperature  float64 `toml:"temperature"` // of sampling; 0 takes the likeliest token
+	LogEvery     int     `toml:"log_every"`   // steps between printed lines; 0 means 1
 }
 
 // CPUConfig is the [cpu] section.
@@ -61,7 +62,7 @@ func Default() *Config {
 		Mesh:     MeshConfig{Axes: []string{"pp", "dp_replicate", "dp", "cp", "tp"}, DP: 1, PP: 1, TP: 1, CP: 1, Replicate: 1},
 		Pipeline: schedule.Config{Schedule: "1f1b", Microbatches: 1, Chunks: 1},
 		Optim:    optim.Default(),
-		Train:    TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", SampleTokens: 200, LogEvery: 1},
+		Train:    TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", SampleTokens: 200, Temperature: 0.8, LogEvery: 1},
 	}
 }
 

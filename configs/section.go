@@ -167,6 +167,7 @@ func (c *Config) checkTrain() (ps Problems) {
 	ps.whole("train.eval_every", t.EvalEvery, 0, maxSteps)
 	ps.whole("train.eval_batches", t.EvalBatches, 0, maxCount)
 	ps.whole("train.sample_tokens", t.SampleTokens, 0, maxCount)
+	ps.number("train.temperature", t.Temperature, 0, 1e6, "0.8 is usual, 0 takes the likeliest token")
 	ps.whole("train.log_every", t.LogEvery, 0, maxSteps)
 	ps.oneOf("train.device", t.Device, []string{"float32", "float64"})
 	ps.whole("cpu.threads_per_rank", c.CPU.ThreadsPerRank, 0, 1024)

@@ -18,7 +18,7 @@ func (in Init) Values(dst []float64, seed uint64, name string, first int) {
 		}
 		return
 	}
-	normals(dst, mix(seed)+hash(name), first)
+	normals(dst, tensor.Bits(seed, hash(name)), first)
 	for i, x := range dst {
 		dst[i] = in.Mean + in.Std*x
 	}

@@ -1,17 +1,13 @@
 package nn
 
-import "math"
+import (
+	"math"
+
+	"triax/tensor"
+)
 
 // Random values here are functions of where they are used, never of what was drawn before: the starting weights and
 // dropout masks of any slice can be made alone, and are the same on every mesh.
-
-// mix scrambles 64 bits: the output function of SplitMix64 (Steele et al. 2014, §3).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
 
 // hash turns a name into 64 bits (FNV-1a).
 func hash(name string) uint64 {
@@ -23,7 +19,9 @@ func hash(name string) uint64 {
 }
 
 // site names a stream of dropout masks: of a run, a step and a place in the model.
-func site(ctx *Ctx, place uint64) uint64 { return mix(mix(ctx.Seed+mix(uint64(ctx.Step))) + place) }
+func site(ctx *Ctx, place uint64) uint64 {
+	return tensor.Bits(tensor.Bits(ctx.Seed, uint64(ctx.Step)), place)
+}
 
 // normals fills dst with elements first, first+1, ... of a stream of standard normal values. Elements 2k and 2k+1 are the two
 // values that Box and Muller (1958) make of one pair of uniform values.
@@ -32,8 +30,8 @@ func normals(dst []float64, stream uint64, first int) {
 		at := first + i
 		k := uint64(at / 2)
 		// 53 bits each; u is in (0, 1], so that its logarithm is finite.
-		u := (float64(mix(stream+2*k)>>11) + 1) / (1 << 53)
-		v := float64(mix(stream+2*k+1)>>11) / (1 << 53)
+		u := (float64(tensor.Bits(stream, 2*k)>>11) + 1) / (1 << 53)
+		v := float64(tensor.Bits(stream, 2*k+1)>>11) / (1 << 53)
 		sin, cos := math.Sincos(2 * math.Pi * v)
 		r := math.Sqrt(-2 * math.Log(u))
 		if at%2 == 0 {
