@@ -25,6 +25,9 @@ type Param struct {
 	// Sum lists the groups over which gradients must be added besides the data axes: where this
 	// rank's copy is a replica but its gradient only a partial sum.
 	Sum []Span
+	// Same lists the groups, data axes aside, whose members hold the same part. Sum is among them where
+	// it is not empty; a replica whose ranks all compute the whole gradient has an entry here only.
+	Same []Span
 	// Counted is true on the one rank of each set of replicas (along the tensor, context and pipeline
 	// axes, not data) that adds the parameter to norms and writes it to checkpoints.
 	Counted bool

@@ -58,8 +58,11 @@ func (k Kit) Replicated(p *nn.Param) *nn.Param {
 	p.Dim, p.Lo, p.Hi = 0, 0, p.Shape[0]
 	p.Local = append([]int(nil), p.Shape...)
 	p.Counted = k.Group.Place() == 0
-	if k.Sequence && k.degree() > 1 {
-		p.Sum = []nn.Span{{Axis: mesh.TP}}
+	if k.degree() > 1 {
+		p.Same = []nn.Span{{Axis: mesh.TP}}
+		if k.Sequence {
+			p.Sum = p.Same
+		}
 	}
 	return p
 }
@@ -94,6 +97,7 @@ func (k Kit) cut(name string, shape []int, dim, unit int, decay bool, init nn.In
 	}
 	if copies > 1 {
 		p.Sum = []nn.Span{{Axis: mesh.TP, Size: copies}}
+		p.Same = p.Sum
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package zero
 
 import (
+	"triax/comm"
 	"triax/tensor"
 )
 
@@ -19,7 +20,8 @@ type memory struct {
 	state   []*tensor.Tensor // optimizer state for this rank's part
 	users   int              // how many gathers are not yet freed
 	left    int              // uses still to come before the gradient of this microbatch is whole
-	reduced bool             // sum holds this step's final gradients
+	reduced *comm.Pending    // ends when sum holds this step's final gradients; nil before it was started
+	coming  *comm.Pending    // ends when data holds the gathered parameters
 }
 
 // bounds is this rank's part of the bucket: all of it at stage 0.

@@ -12,6 +12,8 @@ import (
 //
 // The life of a step, per unit (layer): Gather, forward, FreeAfterForward; Gather, input backward,
 // FreeAfterBackward; OpenGrad, weight backward, CloseGrad; then Reduce for each virtual stage and one Step.
+// With overlap all communication along the data axes goes through one stream, in the order in which it is asked for, which is
+// the same on all members because they walk the same schedule.
 type Optimizer struct {
 	cfg     Config
 	dev     tensor.Device
@@ -19,8 +21,13 @@ type Optimizer struct {
 	groups  Groups
 	units   []Unit
 	buckets []*bucket
-	of      [][]*bucket // buckets of each unit
-	closed  map[int]bool
+	of      [][]*bucket  // buckets of each unit
+	done    []bool       // units whose last gradient of the step has been added
+	flights []flight     // reduce-scatters under way, oldest first
+	stream  *comm.Stream // nil without overlap
+
+	// Check makes every step compare gradients that must be equal, before they are used.
+	Check bool
 
 	shards   *comm.Group // groups.Shards
 	replicas *comm.Group // groups.Replicas
@@ -45,8 +52,11 @@ type Groups struct {
 // New makes the memory of all units' parameters and fills in starting weights from the seed.
 func New(cfg Config, dev tensor.Device, rule optim.Rule, groups Groups, units []Unit, seed uint64) *Optimizer {
 	o := &Optimizer{
-		cfg: cfg, dev: dev, rule: rule, groups: groups, units: units, closed: map[int]bool{},
+		cfg: cfg, dev: dev, rule: rule, groups: groups, units: units, done: make([]bool, len(units)),
 		shards: groups.Shards, replicas: groups.Replicas, data: groups.Data,
+	}
+	if cfg.Overlap {
+		o.stream = comm.NewStream()
 	}
 	o.buckets, o.of = partition(units, cfg, groups.Shards.Size())
 	for _, b := range o.buckets {
@@ -59,8 +69,9 @@ func New(cfg Config, dev tensor.Device, rule optim.Rule, groups Groups, units []
 	return o
 }
 
-// Close gives all memory back.
+// Close gives all memory back. When a step has failed, its ctx must have ended.
 func (o *Optimizer) Close() {
+	o.stream.Close()
 	for _, b := range o.buckets {
 		m := &b.mem
 		tensors := append([]*tensor.Tensor{m.data}, m.state...)

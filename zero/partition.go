@@ -18,11 +18,11 @@ type Unit struct {
 //	|  rank 0  |  rank 1  |  rank 2  |   shards ignore parameter borders
 type bucket struct {
 	params []*nn.Param
-	offset []int // of each parameter in the flat memory
-	len    int   // without padding
-	padded int   // multiple of the number of shards
-	stages []int // virtual stages whose backward adds into it
-	uses   map[int]int
+	offset []int       // of each parameter in the flat memory
+	len    int         // without padding
+	padded int         // multiple of the number of shards
+	units  []int       // that use it
+	uses   map[int]int // number of units of each virtual stage that use it
 	tied   bool
 
 	mem memory
@@ -96,9 +96,7 @@ func bucketsOf(units []Unit, home map[*nn.Param]*bucket) [][]*bucket {
 			}
 			seen[b] = true
 			of[i] = append(of[i], b)
-			if b.uses[u.Stage] == 0 {
-				b.stages = append(b.stages, u.Stage)
-			}
+			b.units = append(b.units, i)
 			b.uses[u.Stage]++
 		}
 	}

@@ -8,6 +8,16 @@ import (
 	"triax/tensor"
 )
 
+// maxInFlight bounds how many reduce-scatters of whole buckets wait on the stream, and so their memory.
+const maxInFlight = 2
+
+// flight is a reduce-scatter under way: grad → part, to be added into the bucket's sum.
+type flight struct {
+	bucket     *bucket
+	grad, part *tensor.Tensor
+	pending    *comm.Pending
+}
+
 // OpenGrad makes memory for the gradients that a unit's weight backward is about to add into.
 // At stages 0 and 1 it is always there.
 func (o *Optimizer) OpenGrad(unit int) {
@@ -24,59 +34,106 @@ func (o *Optimizer) OpenGrad(unit int) {
 	}
 }
 
-// CloseGrad tells that a unit's weight backward of one microbatch is done. At stages 2 and 3 a bucket whose last
-// use this was is reduce-scattered at once, added to this rank's shard, and its memory dropped
-// (Rajbhandari et al. 2020, §5.2): nobody holds whole gradients between microbatches.
-func (o *Optimizer) CloseGrad(ctx context.Context, unit int) error {
-	if o.cfg.Stage < 2 {
-		return nil
+// CloseGrad tells that a unit's weight backward of one microbatch is done; last says that it was the unit's last of the step.
+//
+// At stages 2 and 3 a bucket whose last use of the microbatch this was is reduce-scattered at once, added to this rank's shard,
+// and its memory dropped (Rajbhandari et al. 2020, §5.2): nobody holds whole gradients between microbatches.
+// At stages 0 and 1 a bucket is reduced when its last use of the step is over, so that later buckets' reductions run
+// beside the rest of the backward pass (Li et al. 2020, §3.2.3).
+func (o *Optimizer) CloseGrad(ctx context.Context, unit int, last bool) error {
+	if last {
+		o.done[unit] = true
 	}
 	for _, b := range o.of[unit] {
-		m := &b.mem
-		if m.left--; m.left > 0 {
-			continue
+		if o.cfg.Stage >= 2 {
+			m := &b.mem
+			if m.left--; m.left > 0 {
+				continue
+			}
+			if err := o.scatter(ctx, b); err != nil {
+				return fmt.Errorf("reduce %v: %w", b, err)
+			}
 		}
-		part := o.dev.New(tensor.Buffers, m.sum.Len())
-		err := o.shards.ReduceScatter(ctx, o.dev, part, m.grad)
-		if err == nil {
-			o.dev.Add(m.sum, part)
-		}
-		part.Release()
-		m.grad.Release()
-		m.grad = nil
-		b.attach()
-		if err != nil {
-			return fmt.Errorf("reduce %v: %w", b, err)
+		if last {
+			if err := o.reduceIfWhole(ctx, b); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// Reduce is the R op of a virtual stage, after its last weight gradient of the step: buckets that take nothing from
-// any stage still to come are summed over the data axis. At stages 2 and 3 that has already happened.
+// scatter starts to sum a microbatch's gradients of a bucket into the owners' shards.
+func (o *Optimizer) scatter(ctx context.Context, b *bucket) error {
+	f := flight{bucket: b, grad: b.mem.grad, part: o.dev.New(tensor.Buffers, b.mem.sum.Len())}
+	b.mem.grad = nil
+	b.attach()
+	f.pending = o.stream.Do(ctx, func(ctx context.Context) error { return o.shards.ReduceScatter(ctx, o.dev, f.part, f.grad) })
+	o.flights = append(o.flights, f)
+	keep := 0
+	if o.stream != nil {
+		keep = maxInFlight
+	}
+	return o.land(ctx, keep)
+}
+
+// land ends the oldest flights until keep are left. Additions are in the order of the flights, overlapped or not.
+func (o *Optimizer) land(ctx context.Context, keep int) error {
+	for len(o.flights) > keep {
+		f := o.flights[0]
+		if _, err := f.pending.Wait(ctx); err != nil {
+			return err
+		}
+		o.dev.Add(f.bucket.mem.sum, f.part)
+		f.part.Release()
+		f.grad.Release()
+		o.flights = o.flights[1:]
+	}
+	return nil
+}
+
+// Reduce is the R op of a virtual stage, after its last weight gradient of the step. Its buckets are under way by then,
+// but for those that wait for another stage.
 func (o *Optimizer) Reduce(ctx context.Context, stage int) error {
-	o.closed[stage] = true
-	// Backward runs through the layers from the last to the first, and so do the reductions.
-	for i := len(o.buckets) - 1; i >= 0; i-- {
-		b := o.buckets[i]
-		if b.mem.reduced || !o.complete(b) {
+	for i := len(o.units) - 1; i >= 0; i-- { // backward runs from the last layer to the first, and so do the reductions
+		if o.units[i].Stage != stage {
 			continue
 		}
-		if err := o.reduceBucket(ctx, b); err != nil {
-			return fmt.Errorf("reduce %v: %w", b, err)
+		o.done[i] = true
+		for _, b := range o.of[i] {
+			if err := o.reduceIfWhole(ctx, b); err != nil {
+				return err
+			}
 		}
-		b.mem.reduced = true
 	}
 	return nil
 }
 
-func (o *Optimizer) complete(b *bucket) bool {
-	for _, s := range b.stages {
-		if !o.closed[s] {
-			return false
+// reduceIfWhole starts a bucket's reduction once all its units have added their last gradient.
+func (o *Optimizer) reduceIfWhole(ctx context.Context, b *bucket) error {
+	if b.mem.reduced != nil {
+		return nil
+	}
+	for _, u := range b.units {
+		if !o.done[u] {
+			return nil
 		}
 	}
-	return true
+	if o.cfg.Stage >= 2 && o.replicas.Size() > 1 {
+		if err := o.land(ctx, 0); err != nil { // what follows reads the sum
+			return fmt.Errorf("reduce %v: %w", b, err)
+		}
+	}
+	m := &b.mem
+	if o.cfg.Stage == 1 {
+		lo, hi := o.bounds(b)
+		m.sum = o.dev.New(tensor.Buffers, hi-lo)
+	}
+	m.reduced = o.stream.Do(ctx, func(ctx context.Context) error { return o.reduceBucket(ctx, b) })
+	if o.stream == nil {
+		return o.settle(ctx, b)
+	}
+	return nil
 }
 
 func (o *Optimizer) reduceBucket(ctx context.Context, b *bucket) error {
@@ -85,11 +142,33 @@ func (o *Optimizer) reduceBucket(ctx context.Context, b *bucket) error {
 	case 0:
 		return o.data.AllReduce(ctx, m.grad, comm.Sum)
 	case 1:
-		lo, hi := o.bounds(b)
-		m.sum = o.dev.New(tensor.Buffers, hi-lo)
 		if err := o.shards.ReduceScatter(ctx, o.dev, m.sum, m.grad); err != nil {
 			return err
 		}
 	}
 	return o.replicas.AllReduce(ctx, m.sum, comm.Sum)
+}
+
+// settle waits until a bucket's gradients are whole.
+func (o *Optimizer) settle(ctx context.Context, b *bucket) error {
+	if b.mem.reduced == nil {
+		panic(fmt.Sprintf("zero: step before the last gradient of %v", b))
+	}
+	if _, err := b.mem.reduced.Wait(ctx); err != nil {
+		return fmt.Errorf("reduce %v: %w", b, err)
+	}
+	return nil
+}
+
+// settleAll waits for all gradients of the step.
+func (o *Optimizer) settleAll(ctx context.Context) error {
+	if err := o.land(ctx, 0); err != nil {
+		return fmt.Errorf("reduce: %w", err)
+	}
+	for _, b := range o.buckets {
+		if err := o.settle(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -28,11 +28,19 @@ type Result struct {
 // makes the parameters whole again. A norm that is not finite skips the update on all ranks alike,
 // because all of them see the same sum.
 func (o *Optimizer) Step(ctx context.Context, u Update) (Result, error) {
+	if err := o.settleAll(ctx); err != nil {
+		return Result{}, err
+	}
 	if err := o.sumShares(ctx); err != nil {
 		return Result{}, err
 	}
 	if o.Observe != nil {
 		o.observe()
+	}
+	if o.Check {
+		if err := o.verifyGrads(ctx); err != nil {
+			return Result{}, err
+		}
 	}
 	res, err := o.norm(ctx, u.Loss)
 	if err != nil {
@@ -48,12 +56,16 @@ func (o *Optimizer) Step(ctx context.Context, u Update) (Result, error) {
 			o.update(b, u, scale)
 		}
 	}
-	for _, b := range o.buckets {
-		if err := o.finish(ctx, b, !res.Skipped); err != nil {
-			return res, err
+	spread := make([]*comm.Pending, len(o.buckets))
+	for i, b := range o.buckets {
+		spread[i] = o.finish(ctx, b, !res.Skipped)
+	}
+	for i, b := range o.buckets {
+		if _, err := spread[i].Wait(ctx); err != nil {
+			return res, fmt.Errorf("gather updated %v: %w", b, err)
 		}
 	}
-	clear(o.closed)
+	clear(o.done)
 	return res, nil
 }
 
@@ -77,8 +89,8 @@ func (o *Optimizer) update(b *bucket, u Update, scale float64) {
 	}
 }
 
-// finish spreads updated weights and clears gradients for the next step.
-func (o *Optimizer) finish(ctx context.Context, b *bucket, updated bool) error {
+// finish starts to spread updated weights and clears gradients for the next step.
+func (o *Optimizer) finish(ctx context.Context, b *bucket, updated bool) *comm.Pending {
 	m := &b.mem
 	switch o.cfg.Stage {
 	case 0:
@@ -90,13 +102,13 @@ func (o *Optimizer) finish(ctx context.Context, b *bucket, updated bool) error {
 	default:
 		o.dev.Zero(m.sum)
 	}
-	m.reduced = false
-	if updated && (o.cfg.Stage == 1 || o.cfg.Stage == 2) {
-		if err := o.shards.AllGather(ctx, o.dev, m.data, m.shard); err != nil {
-			return fmt.Errorf("gather updated %v: %w", b, err)
+	m.reduced = nil
+	return o.stream.Do(ctx, func(ctx context.Context) error {
+		if !updated || o.cfg.Stage == 0 || o.cfg.Stage == 3 {
+			return nil
 		}
-	}
-	return nil
+		return o.shards.AllGather(ctx, o.dev, m.data, m.shard)
+	})
 }
 
 // norm adds up the squares of every logical parameter once: of the ranks that hold a replica of it along the data axes each
