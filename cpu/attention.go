@@ -33,10 +33,18 @@ func (d *core[T]) attend(op string, at tensor.Attention, out, lse, q, k, v *tens
 	t.at, t.mask, t.scale = at, tensor.NewMask(at.Seed, at.Rate), 1/math.Sqrt(float64(at.HeadDim))
 	t.out, t.lse = tensor.Slice[T](out), tensor.Slice[T](lse)
 	t.q, t.k, t.v = tensor.Slice[T](q), tensor.Slice[T](k), tensor.Slice[T](v)
-	t.segments, t.samples = nil, nil
+	t.segments, t.keySegments, t.samples = nil, nil, nil
 	if at.Segments != nil {
 		demand(at.Segments.Len() == tokens, op, at.Segments)
 		t.segments = at.Segments.I32()
+		t.keySegments = t.segments
+		if at.Full {
+			demand(at.KeySegments != nil && at.KeySegments.Len() == tokens, op+": KeySegments of every key", at.Segments)
+			t.keySegments = at.KeySegments.I32()
+		}
+	}
+	if t.at.SeqTotal == 0 {
+		t.at.SeqTotal = at.Seq
 	}
 	if at.Rate > 0 {
 		demand(at.SampleIndex != nil && at.SampleIndex.Len() == at.Samples, op+": dropout needs SampleIndex", q)
@@ -54,7 +62,8 @@ type attentionTask[T float] struct {
 	backward                  bool
 	out, lse, q, k, v         []T
 	dq, dk, dv, dout          []T
-	segments, samples         []int32
+	segments, keySegments     []int32
+	samples                   []int32
 	scores, slopes, accu, dkv [][]float64 // by worker
 }
 
@@ -100,16 +109,24 @@ func (t *attentionTask[T]) key(x []T, sample, head, s int) []T {
 	return x[((sample*t.at.Seq+s)*t.at.KVHeads+head)*t.at.HeadDim:][:t.at.HeadDim]
 }
 
-// sees says whether query s may look at key j <= s.
+// keys is how many keys query s may look at: those up to itself, or all.
+func (t *attentionTask[T]) keys(s int) int {
+	if t.at.Full {
+		return t.at.Seq
+	}
+	return s + 1
+}
+
+// sees says whether query s may look at key j < keys(s).
 func (t *attentionTask[T]) sees(sample, s, j int) bool {
-	return t.segments == nil || t.segments[sample*t.at.Seq+s] == t.segments[sample*t.at.Seq+j]
+	return t.segments == nil || t.segments[sample*t.at.Seq+s] == t.keySegments[sample*t.at.Seq+j]
 }
 
 // keep is the factor that dropout puts on the weights of query s: 0 or 1/(1-rate), from key index 0.
 func (t *attentionTask[T]) dropBase(sample, head, s int) uint64 {
-	seq := uint64(t.at.Seq)
+	seq := uint64(t.at.SeqTotal)
 	row := uint64(int(t.samples[sample])*t.at.HeadsTotal + t.at.HeadOffset + head)
-	return (row*seq + uint64(s)) * seq
+	return (row*seq+uint64(s+t.at.QueryOffset))*seq + uint64(t.at.KeyOffset)
 }
 
 // weights leaves exp(score - lse) of query s in p: the row of the softmax. With fresh it also
@@ -117,7 +134,8 @@ func (t *attentionTask[T]) dropBase(sample, head, s int) uint64 {
 func (t *attentionTask[T]) weights(p []float64, sample, head, kv, s int, fresh bool) {
 	q := t.query(t.q, sample, head, s)
 	top := math.Inf(-1)
-	for j := range s + 1 {
+	keys := t.keys(s)
+	for j := range keys {
 		p[j] = math.Inf(-1)
 		if t.sees(sample, s, j) {
 			p[j] = t.scale * dot(q, t.key(t.k, sample, kv, j))
@@ -128,14 +146,18 @@ func (t *attentionTask[T]) weights(p []float64, sample, head, kv, s int, fresh b
 	lse := float64(t.lse[at])
 	if fresh {
 		var sum float64
-		for _, z := range p[:s+1] {
-			sum += math.Exp(z - top)
+		if !math.IsInf(top, -1) {
+			for _, z := range p[:keys] {
+				sum += math.Exp(z - top)
+			}
 		}
 		lse = top + math.Log(sum)
 		t.lse[at] = T(lse)
 	}
-	for j, z := range p[:s+1] {
-		p[j] = math.Exp(z - lse)
+	for j, z := range p[:keys] {
+		if p[j] = math.Exp(z - lse); math.IsInf(z, -1) {
+			p[j] = 0 // also where lse is -Inf
+		}
 	}
 }
 
@@ -144,7 +166,7 @@ func (t *attentionTask[T]) forward(w, sample, head, kv, s int) {
 	t.weights(p, sample, head, kv, s, true)
 	t.drop(p, sample, head, s)
 	clear(acc)
-	for j, x := range p[:s+1] {
+	for j, x := range p[:t.keys(s)] {
 		axpy(acc, x, t.key(t.v, sample, kv, j))
 	}
 	for i, x := range acc {
@@ -158,7 +180,7 @@ func (t *attentionTask[T]) drop(p []float64, sample, head, s int) {
 		return
 	}
 	base, scale := t.dropBase(sample, head, s), 1/(1-t.at.Rate)
-	for j := range p[:s+1] {
+	for j := range p[:t.keys(s)] {
 		if t.mask.Keeps(base + uint64(j)) {
 			p[j] *= scale
 		} else {
@@ -179,13 +201,14 @@ func (t *attentionTask[T]) gradients(w, sample, kv, group int) {
 		for s := range seq {
 			dout, q := t.query(t.dout, sample, h, s), t.query(t.q, sample, h, s)
 			t.weights(p, sample, h, kv, s, false)
-			for j := range s + 1 {
+			keys := t.keys(s)
+			for j := range keys {
 				dp[j] = dot(dout, t.key(t.v, sample, kv, j))
 			}
 			t.drop(dp, sample, h, s)
 			delta := dot(dout, t.query(t.out, sample, h, s))
 			clear(acc)
-			for j := range s + 1 {
+			for j := range keys {
 				ds := t.scale * p[j] * (dp[j] - delta)
 				axpy(acc, ds, t.key(t.k, sample, kv, j))
 				axpy(dk[j*hd:][:hd], ds, q)
@@ -194,7 +217,7 @@ func (t *attentionTask[T]) gradients(w, sample, kv, group int) {
 				t.query(t.dq, sample, h, s)[i] = T(x)
 			}
 			t.drop(p, sample, h, s)
-			for j, x := range p[:s+1] {
+			for j, x := range p[:keys] {
 				axpy(dv[j*hd:][:hd], x, dout)
 			}
 		}

@@ -95,6 +95,13 @@ type Attention struct {
 	Seed                   uint64
 	HeadsTotal, HeadOffset int
 	SampleIndex            *Tensor
+	// Full lifts the causal mask: queries and keys are two stretches of the same samples, Seq tokens each, the
+	// keys before the queries. Then KeySegments are the keys' document numbers, where Segments are the queries'. A query that sees no
+	// key gets out 0 and lse -Inf.
+	Full        bool
+	KeySegments *Tensor
+	// For dropout, query and key count from these offsets in samples of SeqTotal tokens; 0 means Seq.
+	SeqTotal, QueryOffset, KeyOffset int
 }
 
 // Attend is level 4. q, out [T H*hd]; k, v [T K*hd]; T = Samples*Seq. No device may hold
@@ -102,6 +109,8 @@ type Attention struct {
 // that backward gets (Dao 2023, §3.1).
 type Attend interface {
 	Attention(out, lse, q, k, v *Tensor, at Attention)
+	// AttentionGrad takes out and lse from the forward. They may be those of more keys than k and v hold: the gradients
+	// are then these keys' share, and the shares add up (Liu et al. 2023, §3).
 	AttentionGrad(dq, dk, dv, dout, out, lse, q, k, v *Tensor, at Attention)
 }
 

@@ -19,7 +19,8 @@ func attentions(b *bench) {
 		{Samples: 1, Seq: 200, Heads: 2, KVHeads: 2, HeadDim: 32},
 	}
 	for _, at := range shapes {
-		for variant := range 4 {
+		for variant := range 8 {
+			at.Full = variant&4 != 0
 			b.attention(at, variant&1 != 0, variant&2 != 0)
 			b.free()
 		}
@@ -40,6 +41,12 @@ func (b *bench) prepare(at tensor.Attention, packed, drop bool) *attend {
 			}
 		}
 		ref.at.Segments = b.ints(ref.segments)
+		if at.Full {
+			for _, s := range ref.segments {
+				ref.keySegments = append(ref.keySegments, s-int32(b.rng.IntN(2)))
+			}
+			ref.at.KeySegments = b.ints(ref.keySegments)
+		}
 	}
 	if drop {
 		for i := range at.Samples {
@@ -48,14 +55,17 @@ func (b *bench) prepare(at tensor.Attention, packed, drop bool) *attend {
 		ref.at.Rate, ref.at.Seed = 0.25, b.rng.Uint64()
 		ref.at.HeadsTotal, ref.at.HeadOffset = at.Heads+5, 2
 		ref.at.SampleIndex = b.ints(ref.samples)
+		if at.Full {
+			ref.at.SeqTotal, ref.at.QueryOffset, ref.at.KeyOffset = 3*at.Seq+1, 2*at.Seq, at.Seq
+		}
 	}
 	return ref
 }
 
 func (b *bench) attention(at tensor.Attention, packed, drop bool) {
 	ref := b.prepare(at, packed, drop)
-	what := fmt.Sprintf("attention %dx%d heads %d/%d of %d, packed %v, dropout %v: ",
-		at.Samples, at.Seq, at.Heads, at.KVHeads, at.HeadDim, packed, drop)
+	what := fmt.Sprintf("attention %dx%d heads %d/%d of %d, packed %v, dropout %v, full %v: ",
+		at.Samples, at.Seq, at.Heads, at.KVHeads, at.HeadDim, packed, drop, at.Full)
 	T, H, K, hd := at.Samples*at.Seq, at.Heads, at.KVHeads, at.HeadDim
 	q, k, v, dout, out, lse := b.attend(ref)
 	outV, lseV := ref.forward()
@@ -84,8 +94,8 @@ func (b *bench) attend(ref *attend) (q, k, v, dout, out, lse *tensor.Tensor) {
 }
 
 func attentionDifferences(b *bench) {
-	for variant := range 4 {
-		ref := b.prepare(tensor.Attention{Samples: 2, Seq: 5, Heads: 4, KVHeads: 2, HeadDim: 3}, variant&1 != 0, variant&2 != 0)
+	for variant := range 8 {
+		ref := b.prepare(tensor.Attention{Samples: 2, Seq: 5, Heads: 4, KVHeads: 2, HeadDim: 3, Full: variant&4 != 0}, variant&1 != 0, variant&2 != 0)
 		q, k, v, dout, out, lse := b.attend(ref)
 		dq, dk, dv := b.blank(10, 12), b.blank(10, 6), b.blank(10, 6)
 		b.dev.AttentionGrad(dq, dk, dv, dout, out, lse, q, k, v, ref.at)

@@ -10,12 +10,30 @@ import (
 type attend struct {
 	at                tensor.Attention
 	segments, samples []int32
+	keySegments       []int32 // with Full
 	q, k, v           []float64
 }
 
 // at returns where element i of a token's head starts.
 func (a *attend) offset(sample, token, heads, head int) int {
 	return ((sample*a.at.Seq+token)*heads + head) * a.at.HeadDim
+}
+
+// keys is how many keys query s may see.
+func (a *attend) keys(s int) int {
+	if a.at.Full {
+		return a.at.Seq
+	}
+	return s + 1
+}
+
+// blind says that query s may not see key j for being in another document.
+func (a *attend) blind(sample, s, j int) bool {
+	keys := a.segments
+	if a.at.Full {
+		keys = a.keySegments
+	}
+	return a.segments != nil && a.segments[sample*a.at.Seq+s] != keys[sample*a.at.Seq+j]
 }
 
 // weights are the softmax of one head [Seq Seq], the same after dropout, and the log-sum-exp of rows.
@@ -25,8 +43,8 @@ func (a *attend) weights(sample, head int) (p, kept [][]float64, lse []float64) 
 		row, drop := make([]float64, a.at.Seq), make([]float64, a.at.Seq)
 		var sum, top float64 = 0, math.Inf(-1)
 		for pass := range 2 {
-			for j := range s + 1 {
-				if a.segments != nil && a.segments[sample*a.at.Seq+s] != a.segments[sample*a.at.Seq+j] {
+			for j := range a.keys(s) {
+				if a.blind(sample, s, j) {
 					continue
 				}
 				var z float64
@@ -43,7 +61,9 @@ func (a *attend) weights(sample, head int) (p, kept [][]float64, lse []float64) 
 			}
 		}
 		for j := range row {
-			row[j] /= sum
+			if sum > 0 {
+				row[j] /= sum
+			}
 			if !a.drops(sample, head, s, j) {
 				drop[j] = row[j] / (1 - a.at.Rate)
 			}
@@ -57,8 +77,8 @@ func (a *attend) drops(sample, head, s, j int) bool {
 	if a.at.Rate == 0 {
 		return false
 	}
-	row := int(a.samples[sample])*a.at.HeadsTotal + a.at.HeadOffset + head
-	return dropped(a.at.Seed, (row*a.at.Seq+s)*a.at.Seq+j, a.at.Rate)
+	row, seq := int(a.samples[sample])*a.at.HeadsTotal+a.at.HeadOffset+head, max(a.at.Seq, a.at.SeqTotal)
+	return dropped(a.at.Seed, (row*seq+s+a.at.QueryOffset)*seq+j+a.at.KeyOffset, a.at.Rate)
 }
 
 func (a *attend) forward() (out, lse []float64) {
@@ -89,7 +109,7 @@ func (a *attend) backward(dout []float64) (dq, dk, dv []float64) {
 			p, kept, _ := a.weights(sample, head)
 			for s := range a.at.Seq {
 				qo := a.offset(sample, s, a.at.Heads, head)
-				dp := make([]float64, s+1)
+				dp := make([]float64, a.keys(s))
 				var mean float64
 				for j := range dp {
 					ko := a.offset(sample, j, a.at.KVHeads, kv)
