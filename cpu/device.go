@@ -71,6 +71,7 @@ type ops[T float] struct {
 	normIn    normInputTask[T]
 	normW     normWeightTask[T]
 	attention attentionTask[T]
+	merge     mergeTask[T]
 	embed     embedTask[T]
 	loss      lossTask[T]
 	adamw     adamwTask[T]

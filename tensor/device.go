@@ -112,6 +112,8 @@ type Attend interface {
 	// AttentionGrad takes out and lse from the forward. They may be those of more keys than k and v hold: the gradients
 	// are then these keys' share, and the shares add up (Liu et al. 2023, §3).
 	AttentionGrad(dq, dk, dv, dout, out, lse, q, k, v *Tensor, at Attention)
+	// AttentionMerge joins the results over two sets of keys: out and lse become those over both.
+	AttentionMerge(out, lse, part, partLSE *Tensor, at Attention)
 }
 
 // Lookup is level 5. table [R D] holds rows lo .. lo+R of the whole table; ids [T] (I32). Ids outside

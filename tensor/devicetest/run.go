@@ -23,7 +23,7 @@ func Run(t *testing.T, open func(t *testing.T) tensor.Device, tol float64) {
 		{"elementwise/add", sums}, {"elementwise/bias", biases}, {"elementwise/gelu", gelus},
 		{"elementwise/swiglu", swiglus}, {"elementwise/rope", ropes}, {"elementwise/dropout", dropouts},
 		{"normal/layernorm", layerNorms}, {"normal/rmsnorm", rmsNorms},
-		{"attend/shapes", attentions}, {"attend/differences", attentionDifferences}, {"attend/range", attentionRange},
+		{"attend/shapes", attentions}, {"attend/differences", attentionDifferences}, {"attend/range", attentionRange}, {"attend/merge", attentionMerges},
 		{"lookup/embed", embeds}, {"loss/whole", losses}, {"loss/vocabularyParallel", shardedLosses},
 		{"update/adamw", adamws}, {"update/sgd", sgds}, {"update/sumsquares", sumSquares},
 	}
