@@ -36,6 +36,7 @@ const (
 	TagForward  uint8 = iota // activations, to the next stage
 	TagBackward              // gradients of activations, to the stage before
 	TagRing                  // context-parallel keys and values
+	TagRingGrad              // and their gradients
 )
 
 // Spec is the type and shape of an expected message, and the kind of memory it becomes.

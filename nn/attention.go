@@ -10,6 +10,7 @@ type attention struct {
 	cfg   Config
 	name  string
 	kit   Kit
+	core  Core
 	qkv   Linear
 	out   Linear
 	place uint64 // of its dropout stream
@@ -18,7 +19,7 @@ type attention struct {
 func newAttention(cfg Config, kit Kit, name string) *attention {
 	hd, bias, init := cfg.HeadDim, cfg.Family == GPT2, Init{Std: cfg.InitStd}
 	return &attention{
-		cfg: cfg, name: name, kit: kit, place: hash(name + ".weights"),
+		cfg: cfg, name: name, kit: kit, core: kit.Core(), place: hash(name + ".weights"),
 		qkv: kit.Column(name, cfg.Width,
 			Part{Name: "q", Out: cfg.Heads * hd, Unit: hd, Bias: bias, Init: init},
 			Part{Name: "k", Out: cfg.KVHeads * hd, Unit: hd, Bias: bias, Init: init},
@@ -88,7 +89,9 @@ func (a *attention) Forward(ctx *Ctx, x *tensor.Tensor) (*tensor.Tensor, Saved, 
 	a.rope(ctx, s.k, at.KVHeads, false)
 	s.o = ctx.Dev.New(tensor.Activations, s.q.Shape...)
 	s.lse = ctx.Dev.New(tensor.Activations, at.Samples, at.Heads, at.Seq)
-	ctx.Dev.Attention(s.o, s.lse, s.q, s.k, s.v, at)
+	if err := a.core.Forward(ctx, s.o, s.lse, s.q, s.k, s.v, at); err != nil {
+		return fail(err)
+	}
 	ys, keep, err := a.out.Forward(ctx, s.o.Retain())
 	if err != nil {
 		return fail(err)
@@ -105,8 +108,11 @@ func (a *attention) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*te
 	}
 	at := a.spec(ctx)
 	dq, dk, dv := ctx.Dev.New(tensor.Activations, s.q.Shape...), ctx.Dev.New(tensor.Activations, s.k.Shape...), ctx.Dev.New(tensor.Activations, s.v.Shape...)
-	ctx.Dev.AttentionGrad(dq, dk, dv, do, s.o, s.lse, s.q, s.k, s.v, at)
+	err = a.core.Backward(ctx, dq, dk, dv, do, s.o, s.lse, s.q, s.k, s.v, at)
 	do.Release()
+	if err != nil {
+		return nil, err
+	}
 	s.core()
 	a.rope(ctx, dq, at.Heads, true)
 	a.rope(ctx, dk, at.KVHeads, true)

@@ -22,6 +22,8 @@ type Kit interface {
 	Loss(vocab int) Layer
 	// Table makes the parameter of an embedding or output matrix [V D], cut by rows and padded.
 	Table(name string, vocab, width int, init Init) *Param
+	// Core is how the heads attend: alone, or with the context ranks that hold the samples' other tokens.
+	Core() Core
 	// Heads is how many of n attention heads this rank has, and the first one's number.
 	Heads(n int) (count, first int)
 }

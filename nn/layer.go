@@ -16,7 +16,8 @@ type Ctx struct {
 	Step  int    // from 1
 }
 
-// Batch is one microbatch on one rank. T = Samples*Seq tokens, flat.
+// Batch is one microbatch on one rank. T = Samples*Seq tokens, flat, sample after sample. With context parallelism Seq is
+// this rank's share of every sample, in two stretches: the first of all samples, then the second of all samples.
 type Batch struct {
 	Samples, Seq int
 	Tokens       *tensor.Tensor // [T] I32

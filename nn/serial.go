@@ -11,6 +11,9 @@ func (Serial) Rows(T int) (lo, hi int) { return 0, T }
 // Heads is all n.
 func (Serial) Heads(n int) (count, first int) { return n, 0 }
 
+// Core works alone.
+func (Serial) Core() Core { return OneDevice{} }
+
 // Replicated holds all of p.
 func (Serial) Replicated(p *Param) *Param { return whole(p) }
 

@@ -32,6 +32,9 @@ func (k Kit) Rows(T int) (lo, hi int) {
 	return k.Group.Place() * n, (k.Group.Place() + 1) * n
 }
 
+// Core works alone: heads are cut, and no head needs another.
+func (k Kit) Core() nn.Core { return nn.OneDevice{} }
+
 // Heads is this rank's share of n heads. With fewer heads than ranks (key/value heads under grouped-query attention)
 // runs of t/n ranks hold the same head.
 func (k Kit) Heads(n int) (count, first int) {
