@@ -13,7 +13,9 @@ func (c *Config) checkCuts() (ps Problems) {
 	ps = append(ps, c.checkBatchCut()...)
 	ps.add(c.Optim.Warmup > c.Train.Steps, "optim.warmup", c.Optim.Warmup,
 		fmt.Sprintf("warm-up is longer than the run of %d steps", c.Train.Steps), fmt.Sprintf("use %d", c.Train.Steps/10))
-	ps.add(c.Mesh.CP > 1, "mesh.cp", c.Mesh.CP, "the context axis is not available yet", "use 1")
+	ps.add(c.Mesh.CP > 1 && c.Model.Sequence%(2*c.Mesh.CP) != 0, "model.sequence", c.Model.Sequence,
+		fmt.Sprintf("mesh.cp = %d cuts a sample into %d equal stretches", c.Mesh.CP, 2*c.Mesh.CP),
+		"use "+either(multiplesNear(2*c.Mesh.CP, c.Model.Sequence)))
 	ps.add(c.Train.EvalBatches > 0 && c.Train.EvalEvery > 0 && c.Data.HeldOut == 0, "data.held_out", c.Data.HeldOut,
 		"evaluation needs held-out tokens", "use 0.02, or train.eval_batches = 0")
 	return ps
@@ -58,7 +60,7 @@ func (c *Config) checkTensorCut() (ps Problems) {
 		fmt.Sprintf("model.kv_heads = %d neither divides it nor is a multiple of it", m.KVHeads), "use "+either(divisorsNear(m.KVHeads, t)))
 	if c.Mesh.SequenceParallel {
 		samples := max(1, c.Train.Batch/(c.Mesh.Replicas()*c.Pipeline.Microbatches))
-		tokens := samples * m.Sequence
+		tokens := samples * m.Sequence / c.Mesh.CP
 		ps.add(tokens%t != 0, "model.sequence", m.Sequence,
 			fmt.Sprintf("sequence parallelism shares out the %d tokens of a microbatch (%d samples) over mesh.tp = %d", tokens, samples, t),
 			fmt.Sprintf("use %d", (m.Sequence/t+1)*t))

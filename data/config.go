@@ -9,22 +9,18 @@ type Config struct {
 	MaxTokens int      `toml:"max_tokens"` // bound on the tokens read; 0 means DefaultMaxTokens
 }
 
+// What happens where an epoch's samples do not fill its last batch.
+const (
+	Pad  = "pad"  // fill up with masked samples, which carry no weight
+	Drop = "drop" // leave those samples out in this epoch
+	Wrap = "wrap" // fill up with the first samples of the next epoch
+)
+
 // Tokenizers and LastBatches list the names a configuration may use.
 var (
 	Tokenizers  = []string{"bytes", "gpt2"}
-	LastBatches = []string{"pad", "drop", "wrap"}
+	LastBatches = []string{Pad, Drop, Wrap}
 )
 
-// DefaultMaxTokens bounds a corpus where the configuration does not: 256 MiB of memory.
-const DefaultMaxTokens = 64 << 20
-
-// VocabOf is the number of token ids of a tokeniser, the end-of-text token included; 0 for an unknown name.
-func VocabOf(tokenizer string) int {
-	switch tokenizer {
-	case "bytes":
-		return 257
-	case "gpt2":
-		return 50257
-	}
-	return 0
-}
+// DefaultMaxTokens bounds a corpus where the configuration does not: 32 MiB of memory.
+const DefaultMaxTokens = 8 << 20

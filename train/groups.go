@@ -13,9 +13,9 @@ import (
 // groups are the communicators of one rank. All ranks make theirs in the one order written here, up front:
 // a group made late or in another order on some rank is a deadlock in waiting.
 type groups struct {
-	world, shards, replicas, data, tp *comm.Group
-	tied                              *comm.Group         // nil where this rank holds no copy of a tied table
-	copies                            map[int]*comm.Group // runs of tensor ranks that hold the same key/value heads, by size
+	world, shards, replicas, data, cp, tp *comm.Group
+	tied                                  *comm.Group         // nil where this rank holds no copy of a tied table
+	copies                                map[int]*comm.Group // runs of tensor ranks that hold the same key/value heads, by size
 }
 
 func openGroups(ctx context.Context, m mesh.Mesh, wire comm.Transport, ledger *comm.Ledger, tied bool, kvCopies int) (*groups, error) {
@@ -35,6 +35,7 @@ func openGroups(ctx context.Context, m mesh.Mesh, wire comm.Transport, ledger *c
 		{&g.shards, "dp", []mesh.Axis{mesh.DP, mesh.CP}},
 		{&g.replicas, "dp_replicate", []mesh.Axis{mesh.Replicate}},
 		{&g.data, "data", []mesh.Axis{mesh.Replicate, mesh.DP, mesh.CP}},
+		{&g.cp, "cp", []mesh.Axis{mesh.CP}},
 		{&g.tp, "tp", []mesh.Axis{mesh.TP}},
 	} {
 		if err := join(a.into, a.name, m.Peers(rank, a.axes...)); err != nil {

@@ -19,14 +19,21 @@ type stage struct {
 	opt    *zero.Optimizer
 	call   func(ctx context.Context, micro int) *nn.Ctx
 	addUp  func(loss float64)
+	tap    func() func(logits *tensor.Tensor) error // what takes the logits in place of the loss, if anything does
 
-	saved map[int][]nn.Saved // by microbatch
+	saved   map[int][]nn.Saved // by microbatch
+	micros  int                // of a step
+	weights int                // weight backwards begun in this step
 }
 
 func (s *stage) Forward(ctx context.Context, micro int, x *tensor.Tensor) (*tensor.Tensor, error) {
 	c := s.call(ctx, micro)
 	saved := make([]nn.Saved, 0, len(s.layers))
 	for i, l := range s.layers {
+		if tap := s.tap(); s.last && i == len(s.layers)-1 && tap != nil {
+			defer x.Release()
+			return nil, s.sampled(saved, tap(x))
+		}
 		y, keep, err := s.forward(c, i, x)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", l.Name(), err)
@@ -50,11 +57,19 @@ func (s *stage) Forward(ctx context.Context, micro int, x *tensor.Tensor) (*tens
 	return nil, nil
 }
 
+// sampled ends a forward pass that stopped at the logits.
+func (s *stage) sampled(saved []nn.Saved, err error) error {
+	for _, k := range saved {
+		k.Release()
+	}
+	return err
+}
+
 func (s *stage) forward(c *nn.Ctx, i int, x *tensor.Tensor) (*tensor.Tensor, nn.Saved, error) {
 	if err := ended(c); err != nil {
 		return nil, nil, err
 	}
-	if err := s.opt.Gather(c, s.unit+i); err != nil {
+	if err := s.opt.Gather(c, s.unit+i, +1); err != nil {
 		return nil, nil, err
 	}
 	y, keep, err := s.layers[i].Forward(c, x)
@@ -82,6 +97,7 @@ func (s *stage) BackwardInput(ctx context.Context, micro int, dy *tensor.Tensor)
 
 func (s *stage) BackwardWeight(ctx context.Context, micro int) error {
 	c := s.call(ctx, micro)
+	s.weights++
 	for i := len(s.layers) - 1; i >= 0; i-- {
 		if err := s.weight(c, micro, i); err != nil {
 			return err
@@ -93,6 +109,7 @@ func (s *stage) BackwardWeight(ctx context.Context, micro int) error {
 
 func (s *stage) Backward(ctx context.Context, micro int, dy *tensor.Tensor) (*tensor.Tensor, error) {
 	c := s.call(ctx, micro)
+	s.weights++
 	for i := len(s.layers) - 1; i >= 0; i-- {
 		var err error
 		if dy, err = s.input(c, micro, i, dy); err != nil {
@@ -110,7 +127,7 @@ func (s *stage) input(c *nn.Ctx, micro, i int, dy *tensor.Tensor) (*tensor.Tenso
 	if err := ended(c); err != nil {
 		return nil, err
 	}
-	if err := s.opt.Gather(c, s.unit+i); err != nil {
+	if err := s.opt.Gather(c, s.unit+i, -1); err != nil {
 		return nil, err
 	}
 	dx, err := s.layers[i].BackwardInput(c, s.saved[micro][i], dy)
@@ -126,10 +143,13 @@ func (s *stage) weight(c *nn.Ctx, micro, i int) error {
 	if err := s.layers[i].BackwardWeight(c, s.saved[micro][i]); err != nil {
 		return fmt.Errorf("%s: %w", s.layers[i].Name(), err)
 	}
-	return s.opt.CloseGrad(c, s.unit+i)
+	return s.opt.CloseGrad(c, s.unit+i, s.weights == s.micros)
 }
 
-func (s *stage) Reduce(ctx context.Context) error { return s.opt.Reduce(ctx, s.id) }
+func (s *stage) Reduce(ctx context.Context) error {
+	s.weights = 0
+	return s.opt.Reduce(ctx, s.id)
+}
 
 // drop releases what a failed step left behind.
 func (s *stage) drop() {
@@ -139,6 +159,7 @@ func (s *stage) drop() {
 		}
 	}
 	clear(s.saved)
+	s.weights = 0
 }
 
 // ended reports why the run was stopped, between layers, so that a long step ends soon.

@@ -6,6 +6,7 @@ import (
 
 	"triax/comm"
 	"triax/configs"
+	"triax/cp"
 	"triax/data"
 	"triax/mesh"
 	"triax/nn"
@@ -26,7 +27,8 @@ type Worker struct {
 	wire   comm.Transport
 	ledger *comm.Ledger
 	groups *groups
-	kit    tp.Kit
+	kit    nn.Kit
+	part   part // of every sample
 	sched  *schedule.Schedule
 	stages map[int]*stage
 	opt    *zero.Optimizer
@@ -37,6 +39,8 @@ type Worker struct {
 	batches []*nn.Batch // of the step, by microbatch
 	loss    float64     // this rank's share of the step's loss
 	timings []pp.Timing // of the step
+	// tap, when set, takes the logits in place of the loss (sampling).
+	tap func(logits *tensor.Tensor) error
 }
 
 // newWorker builds a rank. All ranks run it at once: it makes their groups.
@@ -50,7 +54,11 @@ func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transp
 	if w.groups, err = openGroups(ctx, w.mesh, wire, ledger, p.tiedAcross(), p.kvCopies()); err != nil {
 		return nil, err
 	}
-	w.kit = tp.Kit{Group: w.groups.tp, Sequence: p.cfg.Mesh.SequenceParallel && w.groups.tp.Size() > 1}
+	w.part = part{rank: w.groups.cp.Place(), of: w.groups.cp.Size()}
+	w.kit = cp.Kit{
+		Kit:   tp.Kit{Group: w.groups.tp, Sequence: p.cfg.Mesh.SequenceParallel && w.groups.tp.Size() > 1},
+		Group: w.groups.cp, Wire: wire, Ledger: ledger,
+	}
 	mine := p.stagesOf(w.coord[mesh.PP])
 	runs := make([][2]int, len(mine))
 	for i, s := range mine {
@@ -62,8 +70,8 @@ func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transp
 	}
 	var units []zero.Unit
 	for i, s := range mine {
-		st := &stage{id: s, layers: layers[i], unit: len(units), last: s == p.sched.Stages-1, saved: map[int][]nn.Saved{}}
-		st.call = w.call
+		st := &stage{id: s, layers: layers[i], unit: len(units), last: s == p.sched.Stages-1, saved: map[int][]nn.Saved{}, micros: p.cfg.Pipeline.Microbatches}
+		st.call, st.tap = w.call, func() func(*tensor.Tensor) error { return w.tap }
 		st.addUp = func(loss float64) {
 			if w.groups.tp.Place() == 0 { // tensor peers all hold the same loss
 				w.loss += loss
@@ -79,6 +87,7 @@ func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transp
 		return nil, err
 	}
 	w.opt = zero.New(p.cfg.Zero, dev, rule, w.groups.forZero(), units, p.cfg.Train.Seed)
+	w.opt.Check = p.cfg.Train.Verify
 	for _, st := range w.stages {
 		st.opt = w.opt
 	}
@@ -104,8 +113,13 @@ func (w *Worker) Step(ctx context.Context, step int, batch data.Batch) (zero.Res
 		})
 		return err
 	}
-	err := w.walk(ctx, w.sched, batch, w.cfg.Pipeline.Microbatches, update)
-	return res, err
+	if err := w.walk(ctx, w.sched, batch, w.cfg.Pipeline.Microbatches, update); err != nil {
+		return res, err
+	}
+	if w.cfg.Train.Verify {
+		return res, w.opt.Verify(ctx)
+	}
+	return res, nil
 }
 
 // Evaluate is the loss on one global batch, the same on all ranks. Weights, gradients and optimizer state stay as they are.
@@ -132,9 +146,18 @@ func (w *Worker) sum(ctx context.Context, x float64) (float64, error) {
 
 // walk loads this rank's microbatches and runs its line of a schedule over them.
 func (w *Worker) walk(ctx context.Context, s *schedule.Schedule, batch data.Batch, micros int, update func(context.Context) error) error {
-	scale := 1 / float64(max(1, batch.Valid))
-	for i := range micros {
-		w.batches = append(w.batches, load(w.dev, batch.Micro(w.replica(), w.cfg.Mesh.Replicas(), i, micros), scale))
+	parts := make([][]data.Sample, micros)
+	for i := range parts {
+		parts[i] = batch.Micro(w.replica(), w.cfg.Mesh.Replicas(), i, micros)
+	}
+	return w.walkBatches(ctx, s, parts, batch.Valid, update)
+}
+
+// walkBatches is walk over microbatches given sample by sample; valid counts the tokens that carry loss over all ranks.
+func (w *Worker) walkBatches(ctx context.Context, s *schedule.Schedule, parts [][]data.Sample, valid int, update func(context.Context) error) error {
+	scale := 1 / float64(max(1, valid))
+	for _, samples := range parts {
+		w.batches = append(w.batches, load(w.dev, samples, w.part, scale))
 	}
 	defer func() {
 		for _, b := range w.batches {

@@ -1,0 +1,73 @@
+package data
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Tokenizer turns text into token ids and back. It may be used by several goroutines.
+type Tokenizer interface {
+	Name() string
+	// Vocab is the number of ids; all ids are below it.
+	Vocab() int
+	// End is the id that closes every document. Encode never makes it.
+	End() int32
+	// Encode appends the ids of a text.
+	Encode(ids []int32, text []byte) ([]int32, error)
+	// Decode is the text of ids; End prints as EndText, an id outside the vocabulary as U+FFFD.
+	Decode(ids []int32) string
+}
+
+// EndText is how the end-of-text token prints.
+const EndText = "<|endoftext|>"
+
+// NewTokenizer makes a tokeniser by its name in configurations.
+func NewTokenizer(name string) (Tokenizer, error) {
+	switch name {
+	case "bytes":
+		return Bytes{}, nil
+	case "gpt2":
+		return newGPT2(), nil
+	}
+	return nil, fmt.Errorf("data: tokenizer %q: want one of %v", name, Tokenizers)
+}
+
+// VocabOf is the number of ids of a tokeniser, end-of-text included; 0 for an unknown name.
+func VocabOf(name string) int {
+	switch name {
+	case "bytes":
+		return Bytes{}.Vocab()
+	case "gpt2":
+		return gpt2Vocab
+	}
+	return 0
+}
+
+// Bytes has an id for each byte, 0 to 255, and 256 for end of text. Any file is text to it.
+type Bytes struct{}
+
+func (Bytes) Name() string { return "bytes" }
+func (Bytes) Vocab() int   { return 257 }
+func (Bytes) End() int32   { return 256 }
+
+func (Bytes) Encode(ids []int32, text []byte) ([]int32, error) {
+	for _, b := range text {
+		ids = append(ids, int32(b))
+	}
+	return ids, nil
+}
+
+func (t Bytes) Decode(ids []int32) string {
+	var s strings.Builder
+	for _, id := range ids {
+		switch {
+		case id >= 0 && id < 256:
+			s.WriteByte(byte(id))
+		case id == t.End():
+			s.WriteString(EndText)
+		default:
+			s.WriteRune('\uFFFD')
+		}
+	}
+	return s.String()
+}
