@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"triax/tensor"
 )
@@ -40,5 +41,6 @@ func demand(ok bool, op string, ts ...*tensor.Tensor) {
 }
 
 func wrongShapes(op string, ts ...*tensor.Tensor) {
-	panic(fmt.Sprintf("cpu: %s: shapes do not fit: %v", op, ts))
+	// A copy goes into the message, so that callers' lists stay on their stacks.
+	panic(fmt.Sprintf("cpu: %s: shapes do not fit: %v", op, slices.Clone(ts)))
 }

@@ -11,10 +11,11 @@ import (
 func TestConformance(t *testing.T) {
 	for _, float := range []tensor.DType{tensor.F32, tensor.F64} {
 		tol := map[tensor.DType]float64{tensor.F32: 1e-5, tensor.F64: 1e-12}[float]
-		for _, threads := range []int{1, 2} {
-			t.Run(fmt.Sprintf("%v/threads%d", float, threads), func(t *testing.T) {
+		for i, isa := range Supported() {
+			threads := 1 + i%2
+			t.Run(fmt.Sprintf("%v/%s/threads%d", float, isa, threads), func(t *testing.T) {
 				devicetest.Run(t, func(*testing.T) tensor.Device {
-					return New(Options{Float: float, Threads: threads, Poison: true, HugePages: threads == 2})
+					return New(Options{Float: float, Threads: threads, ISA: isa, Poison: true, HugePages: threads == 2})
 				}, tol)
 			})
 		}

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"triax/tensor"
 )
@@ -12,6 +13,7 @@ type Options struct {
 	Threads   int          // workers, the caller's goroutine included; 0 means 1
 	Spin      bool         // waiting workers spin briefly before they park: only when all ranks' threads fit the cores
 	Poison    bool         // memory handed out is filled with NaN, see tensor.NewHeap
+	ISA       ISA          // instructions to use; "" means the best the processor has
 	HugePages bool         // large tensors come from arenas that ask the system for huge pages
 }
 
@@ -39,11 +41,18 @@ type core[T float] struct {
 	opts Options
 	heap *tensor.Heap
 	team *team
+	tile *kernels[T] // nil with plain Go
 	ops  ops[T]
 }
 
 func newCore[T float](opts Options) *core[T] {
 	opts.Threads = max(opts.Threads, 1)
+	if opts.ISA == "" {
+		opts.ISA = Supported()[0]
+	}
+	if !slices.Contains(Supported(), opts.ISA) {
+		panic(fmt.Sprintf("cpu: this processor has no %s; it has %v", opts.ISA, Supported()))
+	}
 	var source func(tensor.DType, int) any
 	if opts.HugePages {
 		source = new(arenas).take
@@ -52,6 +61,7 @@ func newCore[T float](opts Options) *core[T] {
 		opts: opts,
 		heap: tensor.NewHeap(source, opts.Poison),
 		team: newTeam(opts.Threads, opts.Spin),
+		tile: tiling[T](opts.ISA),
 	}
 }
 
@@ -60,6 +70,7 @@ func newCore[T float](opts Options) *core[T] {
 type ops[T float] struct {
 	copy      copyTask
 	gemm      gemmTask[T]
+	tiled     tiledTask[T]
 	transpose transposeTask[T]
 	map2      mapTask[T]
 	addBias   addBiasTask[T]
@@ -80,7 +91,7 @@ type ops[T float] struct {
 }
 
 func (d *core[T]) Name() string {
-	return fmt.Sprintf("cpu %v, %d threads", d.opts.Float, d.opts.Threads)
+	return fmt.Sprintf("cpu %v, %s, %d threads", d.opts.Float, d.opts.ISA, d.opts.Threads)
 }
 func (d *core[T]) Float() tensor.DType { return d.opts.Float }
 func (d *core[T]) Heap() *tensor.Heap  { return d.heap }

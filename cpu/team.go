@@ -26,7 +26,9 @@ type team struct {
 	closed bool
 }
 
-const spinLooks = 20000
+// spinLooks is some 200 microseconds, twice what waking a parked thread costs: with fewer, one late wake-up makes the
+// others park, and the next job late again.
+const spinLooks = 200_000
 
 // serialWork is the cost, in elements touched, below which a job is not worth sharing.
 const serialWork = 1 << 14

@@ -54,6 +54,7 @@ func base() *configs.Config {
 	c.Model = nn.Config{Family: nn.GPT2, Layers: 4, Width: 24, Heads: 12, Hidden: 24, Vocab: 17, Sequence: gridSequence, InitStd: 0.2, Recompute: "none"}
 	c.Train.Steps, c.Train.Batch, c.Train.EvalBatches, c.Train.Device = 4, gridBatch, 0, "float64"
 	c.Optim = optim.Default()
+	c.Optim.Eps = 1e-5 // the key bias has no gradient under softmax, and AdamW divides its rounding by eps
 	c.Optim.LR, c.Optim.Clip, c.Optim.Curve, c.Optim.Warmup, c.Optim.Momentum = 1e-2, 0.5, "cosine", 1, 0.9
 	c.Zero.BucketElements = 1000
 	return c

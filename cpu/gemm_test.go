@@ -1,0 +1,149 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"triax/tensor"
+)
+
+// gemmCase fills a device's operands at random and returns them.
+func gemmCase(d *Device, rng *rand.Rand, m, n, k int, ta, tb bool) (c, a, b *tensor.Tensor) {
+	shape := func(r, c int, turn bool) []int {
+		if turn {
+			return []int{c, r}
+		}
+		return []int{r, c}
+	}
+	fill := func(s ...int) *tensor.Tensor {
+		t := d.New(tensor.Workspace, s...)
+		v := make([]float64, t.Len())
+		for i := range v {
+			v[i] = rng.NormFloat64()
+		}
+		d.Upload(t, v)
+		return t
+	}
+	return fill(m, n), fill(shape(m, k, ta)...), fill(shape(k, n, tb)...)
+}
+
+// TestGemmBorders: every edge of tiles, panels and blocks, in all four forms, against sums in plain Go.
+func TestGemmBorders(t *testing.T) {
+	sizes := []int{1, 7, 8, 9, 15, 16, 17, 31, 33, 47, 48, 49, 97}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, float := range []tensor.DType{tensor.F32, tensor.F64} {
+		for _, isa := range Supported() {
+			d := New(Options{Float: float, ISA: isa, Threads: 2, Poison: true})
+			for range 60 {
+				m, n, k := sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))]
+				if rng.IntN(8) == 0 {
+					k = 380 + rng.IntN(20)
+				}
+				if rng.IntN(12) == 0 {
+					m = 250 + rng.IntN(12)
+				}
+				gemmCheck(t, d, rng, m, n, k)
+			}
+			gemmCheck(t, d, rng, 3, blockN+5, 11)
+			d.Close()
+		}
+	}
+}
+
+func gemmCheck(t *testing.T, d *Device, rng *rand.Rand, m, n, k int) {
+	t.Helper()
+	ta, tb, beta := rng.IntN(2) == 0, rng.IntN(2) == 0, float64(rng.IntN(2))
+	c, a, b := gemmCase(d, rng, m, n, k, ta, tb)
+	read := func(t *tensor.Tensor) []float64 { v := make([]float64, t.Len()); d.Download(v, t); return v }
+	before, av, bv := read(c), read(a), read(b)
+	d.Gemm(c, a, b, ta, tb, beta)
+	got := read(c)
+	eps := 1e-7
+	if d.Float() == tensor.F64 {
+		eps = 1e-16
+	}
+	for i := range m {
+		for j := range n {
+			want, size := beta*before[i*n+j], math.Abs(before[i*n+j])
+			for p := range k {
+				x, y := av[i*k+p], bv[p*n+j]
+				if ta {
+					x = av[p*m+i]
+				}
+				if tb {
+					y = bv[j*k+p]
+				}
+				want, size = want+x*y, size+math.Abs(x*y)
+			}
+			if !(math.Abs(got[i*n+j]-want) <= eps*float64(k+2)*size) {
+				t.Fatalf("%s: [%d %d %d] transposed %v %v, beta %v: element %d, %d is %v, want %v", d.Name(), m, n, k, ta, tb, beta, i, j, got[i*n+j], want)
+			}
+		}
+	}
+	for _, x := range []*tensor.Tensor{c, a, b} {
+		x.Release()
+	}
+}
+
+// TestGemmThreads: no bit depends on the number of threads, nor on which rows and columns are computed together.
+func TestGemmThreads(t *testing.T) {
+	var first []float64
+	for threads := 1; threads <= 3; threads++ {
+		d := New(Options{Float: tensor.F32, Threads: threads})
+		rng := rand.New(rand.NewPCG(3, 4))
+		c, a, b := gemmCase(d, rng, 130, 200, 700, false, true)
+		d.Gemm(c, a, b, false, true, 0)
+		v := make([]float64, c.Len())
+		d.Download(v, c)
+		if first == nil {
+			first = v
+		}
+		part := d.New(tensor.Workspace, 31, 200)
+		d.Gemm(part, a.Rows(57, 88), b, false, true, 0)
+		pv := make([]float64, part.Len())
+		d.Download(pv, part)
+		for i, x := range v {
+			if x != first[i] || (i >= 57*200 && i < 88*200 && pv[i-57*200] != x) {
+				t.Fatalf("%d threads: element %d is %v, with one thread %v", threads, i, x, first[i])
+			}
+		}
+		d.Close()
+	}
+}
+
+func TestGemmAllocatesNothing(t *testing.T) {
+	d := New(Options{Float: tensor.F32})
+	defer d.Close()
+	c, a, b := gemmCase(d, rand.New(rand.NewPCG(5, 6)), 100, 100, 100, true, false)
+	if n := testing.AllocsPerRun(20, func() { d.Gemm(c, a, b, true, false, 1) }); n != 0 {
+		t.Errorf("%v allocations a call", n)
+	}
+}
+
+// BenchmarkGemm reports GFLOP/s, and the share of the rate at which the tile kernel runs from the first-level cache in the same run.
+func BenchmarkGemm(b *testing.B) {
+	for _, threads := range []int{1, 2} {
+		for _, s := range [][3]int{{64, 64, 64}, {256, 384, 384}, {512, 768, 768}, {512, 3072, 768}, {1024, 1024, 1024}, {2048, 2048, 2048}, {256, 50304, 768}} {
+			for _, form := range []string{"NT", "NN", "TN"} {
+				if testing.Short() && form != "NT" {
+					continue
+				}
+				b.Run(fmt.Sprintf("%s/%dx%dx%d/threads%d", form, s[0], s[1], s[2], threads), func(b *testing.B) {
+					d := New(Options{Float: tensor.F32, Threads: threads, Spin: true, HugePages: true})
+					defer d.Close()
+					c, x, y := gemmCase(d, rand.New(rand.NewPCG(1, 1)), s[0], s[1], s[2], form[0] == 'T', form[1] == 'T')
+					flop := 2 * float64(s[0]) * float64(s[1]) * float64(s[2])
+					d.Gemm(c, x, y, form[0] == 'T', form[1] == 'T', 0)
+					for b.Loop() {
+						d.Gemm(c, x, y, form[0] == 'T', form[1] == 'T', 0)
+					}
+					rate := flop * float64(b.N) / b.Elapsed().Seconds() / 1e9
+					b.ReportMetric(rate, "GFLOP/s")
+					b.ReportMetric(100*rate/(peakRate(b)*float64(threads)), "%peak")
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package cpu
+
+func vectorISAs() []ISA { return nil }
+
+func tiling[T float](ISA) *kernels[T] { return nil }
