@@ -9,6 +9,10 @@ import (
 func (d *core[T]) Attention(out, lse, q, k, v *tensor.Tensor, at tensor.Attention) {
 	t := d.attend("Attention", at, out, lse, q, k, v)
 	t.backward = false
+	if d.tile != nil {
+		d.tiledAttention(t)
+		return
+	}
 	d.team.split(at.Samples*at.KVHeads, 1, t.work(), t)
 }
 
@@ -20,6 +24,10 @@ func (d *core[T]) AttentionGrad(dq, dk, dv, dout, out, lse, q, k, v *tensor.Tens
 		"AttentionGrad", dq, dk, dv, dout, out, lse, q, k, v)
 	t.backward = true
 	t.dq, t.dk, t.dv, t.dout = tensor.Slice[T](dq), tensor.Slice[T](dk), tensor.Slice[T](dv), tensor.Slice[T](dout)
+	if d.tile != nil {
+		d.tiledAttention(t)
+		return
+	}
 	d.team.split(at.Samples*at.KVHeads, 1, t.work(), t)
 }
 
@@ -50,7 +58,9 @@ func (d *core[T]) attend(op string, at tensor.Attention, out, lse, q, k, v *tens
 		demand(at.SampleIndex != nil && at.SampleIndex.Len() == at.Samples, op+": dropout needs SampleIndex", q)
 		t.samples = at.SampleIndex.I32()
 	}
-	t.scratch(d.opts.Threads)
+	if d.tile == nil {
+		t.scratch(d.opts.Threads)
+	}
 	return t
 }
 

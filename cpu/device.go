@@ -42,6 +42,7 @@ type core[T float] struct {
 	heap *tensor.Heap
 	team *team
 	tile *kernels[T] // nil with plain Go
+	rows *rowOps     // nil with plain Go and for float64
 	ops  ops[T]
 }
 
@@ -62,6 +63,7 @@ func newCore[T float](opts Options) *core[T] {
 		heap: tensor.NewHeap(source, opts.Poison),
 		team: newTeam(opts.Threads, opts.Spin),
 		tile: tiling[T](opts.ISA),
+		rows: rowKernels[T](opts.ISA),
 	}
 }
 
@@ -82,6 +84,7 @@ type ops[T float] struct {
 	normIn    normInputTask[T]
 	normW     normWeightTask[T]
 	attention attentionTask[T]
+	tiledAt   tiledAttention[T]
 	merge     mergeTask[T]
 	embed     embedTask[T]
 	loss      lossTask[T]

@@ -11,6 +11,7 @@ type mapTask[T float] struct {
 	op      mapOp
 	y, x, z []T
 	s       T
+	rows    *rowOps
 }
 
 type mapOp uint8
@@ -23,12 +24,16 @@ const (
 )
 
 func (d *core[T]) mapped(op mapOp, y, x, z []T, s T, cost int) {
-	d.ops.map2 = mapTask[T]{op, y, x, z, s}
+	d.ops.map2 = mapTask[T]{op, y, x, z, s, d.rows}
 	d.team.split(len(y), 256, len(y)*cost, &d.ops.map2)
 }
 
 func (m *mapTask[T]) run(_, lo, hi int) {
 	y := m.y[lo:hi]
+	if m.rows != nil {
+		m.vectors(lo, hi)
+		return
+	}
 	switch m.op {
 	case mapAdd:
 		x := m.x[lo:hi]
@@ -49,6 +54,20 @@ func (m *mapTask[T]) run(_, lo, hi int) {
 		for i := range y {
 			y[i] = T(geluSlope(float64(x[i])) * float64(dy[i]))
 		}
+	}
+}
+
+func (m *mapTask[T]) vectors(lo, hi int) {
+	y, n := first(m.y[lo:]), hi-lo
+	switch m.op {
+	case mapAdd:
+		m.rows.add(y, first(m.x[lo:]), n)
+	case mapScale:
+		m.rows.scale(y, n, float32(m.s))
+	case mapGelu:
+		m.rows.gelu(y, first(m.x[lo:]), n)
+	case mapGeluGrad:
+		m.rows.geluGrad(y, first(m.x[lo:]), first(m.z[lo:]), n)
 	}
 }
 

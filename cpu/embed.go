@@ -4,7 +4,7 @@ import "triax/tensor"
 
 func (d *core[T]) Embed(y, table, ids *tensor.Tensor, lo int) {
 	demand(colsOf(y) == colsOf(table) && rowsOf(y) == ids.Len(), "Embed", y, table, ids)
-	d.ops.embed = embedTask[T]{rows: tensor.Slice[T](y), table: tensor.Slice[T](table), ids: ids.I32(), cols: colsOf(y), first: lo}
+	d.ops.embed = embedTask[T]{rows: tensor.Slice[T](y), table: tensor.Slice[T](table), ids: ids.I32(), cols: colsOf(y), first: lo, kernels: d.rows}
 	d.team.split(ids.Len(), 1, y.Len(), &d.ops.embed)
 }
 
@@ -12,7 +12,7 @@ func (d *core[T]) Embed(y, table, ids *tensor.Tensor, lo int) {
 func (d *core[T]) EmbedGrad(dtable, dy, ids *tensor.Tensor, lo int) {
 	demand(colsOf(dy) == colsOf(dtable) && rowsOf(dy) == ids.Len(), "EmbedGrad", dtable, dy, ids)
 	d.ops.embed = embedTask[T]{
-		rows: tensor.Slice[T](dy), table: tensor.Slice[T](dtable), ids: ids.I32(), cols: colsOf(dy), first: lo, grad: true,
+		rows: tensor.Slice[T](dy), table: tensor.Slice[T](dtable), ids: ids.I32(), cols: colsOf(dy), first: lo, grad: true, kernels: d.rows,
 	}
 	d.team.split(colsOf(dy), 16, dy.Len(), &d.ops.embed)
 }
@@ -22,6 +22,7 @@ type embedTask[T float] struct {
 	ids         []int32
 	cols, first int
 	grad        bool
+	kernels     *rowOps
 }
 
 // row is the table's part for token t, nil when the id is held elsewhere.
@@ -55,6 +56,10 @@ func (e *embedTask[T]) add(lo, hi int) {
 			continue
 		}
 		dy := e.rows[t*e.cols:][:e.cols]
+		if e.kernels != nil {
+			e.kernels.add(first(row[lo:]), first(dy[lo:]), hi-lo)
+			continue
+		}
 		for j := lo; j < hi; j++ {
 			row[j] += dy[j]
 		}

@@ -36,6 +36,7 @@ type tiledTask[T float] struct {
 	*kernels[T]
 	c, a, b        []T
 	m, n, k        int
+	lda, ldb, ldc  int // elements from row to row as the operands lie in memory
 	transA, transB bool
 	add            bool
 	byRows         bool // workers share out rows of c, else columns
@@ -50,6 +51,13 @@ func (d *core[T]) tiled(ks *kernels[T], c, a, b []T, m, n, k int, transA, transB
 	t := &d.ops.tiled
 	t.kernels, t.c, t.a, t.b, t.m, t.n, t.k = ks, c, a, b, m, n, k
 	t.transA, t.transB, t.add = transA, transB, add
+	t.lda, t.ldb, t.ldc = k, n, n
+	if transA {
+		t.lda = m
+	}
+	if transB {
+		t.ldb = k
+	}
 	if len(t.packs) < d.opts.Threads {
 		t.packs = make([]packed[T], d.opts.Threads)
 	}
@@ -66,9 +74,13 @@ func (t *tiledTask[T]) run(w, lo, hi int) {
 	if t.byRows {
 		m0, m1, n0, n1 = lo, hi, 0, t.n
 	}
+	t.region(&t.packs[w], m0, m1, n0, n1)
+}
+
+// region computes rows m0 up to m1 and columns n0 up to n1.
+func (t *tiledTask[T]) region(p *packed[T], m0, m1, n0, n1 int) {
 	blocks := max(1, (t.k+blockK-1)/blockK)
 	depth := (t.k + blocks - 1) / blocks
-	p := &t.packs[w]
 	for jc := n0; jc < n1; jc += blockN {
 		nc := min(blockN, n1-jc)
 		for pc := 0; pc < max(1, t.k); pc += max(1, depth) {
@@ -113,7 +125,7 @@ func (t *tiledTask[T]) block(p *packed[T], ic, mc, jc, nc, kc int, add bool) {
 			if kc > 0 {
 				a = &p.a[i*kc]
 			}
-			tile.f(kc, a, b, &t.c[(ic+i)*t.n+jc+j], t.n, min(t.rows, mc-i), cols, flag)
+			tile.f(kc, a, b, &t.c[(ic+i)*t.ldc+jc+j], t.ldc, min(t.rows, mc-i), cols, flag)
 		}
 		at += tile.width * kc
 		j += cols
@@ -130,9 +142,9 @@ func (t *tiledTask[T]) packA(p *packed[T], ic, mc, pc, kc int) {
 	for i := 0; i < mc && kc > 0; i += t.rows {
 		n := min(t.rows, mc-i)
 		if t.transA {
-			t.rowsOf(p.a[i*kc:], t.rows, t.a[pc*t.m+ic+i:], t.m, n, kc)
+			t.rowsOf(p.a[i*kc:], t.rows, t.a[pc*t.lda+ic+i:], t.lda, n, kc)
 		} else {
-			t.transposed(p.a[i*kc:], t.rows, t.a[(ic+i)*t.k+pc:], t.k, n, kc)
+			t.transposed(p.a[i*kc:], t.rows, t.a[(ic+i)*t.lda+pc:], t.lda, n, kc)
 		}
 	}
 }
@@ -149,9 +161,9 @@ func (t *tiledTask[T]) packB(p *packed[T], jc, nc, pc, kc int) {
 		tile := t.tileFor(nc - j)
 		n := min(tile.width, nc-j)
 		if t.transB {
-			t.transposed(p.b[at:], tile.width, t.b[(jc+j)*t.k+pc:], t.k, n, kc)
+			t.transposed(p.b[at:], tile.width, t.b[(jc+j)*t.ldb+pc:], t.ldb, n, kc)
 		} else {
-			t.rowsOf(p.b[at:], tile.width, t.b[pc*t.n+jc+j:], t.n, n, kc)
+			t.rowsOf(p.b[at:], tile.width, t.b[pc*t.ldb+jc+j:], t.ldb, n, kc)
 		}
 		at += tile.width * kc
 		j += n

@@ -13,6 +13,7 @@ type lossTask[T float] struct {
 	targets                  []int32
 	cols, first, valid       int
 	scale                    float64
+	rows                     *rowOps
 }
 
 type lossPass uint8
@@ -26,7 +27,7 @@ const (
 func (d *core[T]) RowMax(max, logits *tensor.Tensor, valid int) {
 	rows, cols := rowsOf(logits), colsOf(logits)
 	demand(max.Len() == rows && valid <= cols, "RowMax", max, logits)
-	d.ops.loss = lossTask[T]{pass: passMax, max: tensor.Slice[T](max), logits: tensor.Slice[T](logits), cols: cols, valid: valid}
+	d.ops.loss = lossTask[T]{pass: passMax, max: tensor.Slice[T](max), logits: tensor.Slice[T](logits), cols: cols, valid: valid, rows: d.rows}
 	d.team.split(rows, 1, logits.Len(), &d.ops.loss)
 }
 
@@ -36,7 +37,7 @@ func (d *core[T]) RowSum(sum, target, logits, max, targets *tensor.Tensor, lo, v
 		"RowSum", sum, target, logits, max, targets)
 	d.ops.loss = lossTask[T]{
 		pass: passSum, sum: tensor.Slice[T](sum), target: tensor.Slice[T](target), logits: tensor.Slice[T](logits),
-		max: tensor.Slice[T](max), targets: targets.I32(), cols: cols, first: lo, valid: valid,
+		max: tensor.Slice[T](max), targets: targets.I32(), cols: cols, first: lo, valid: valid, rows: d.rows,
 	}
 	d.team.split(rows, 1, 16*logits.Len(), &d.ops.loss)
 }
@@ -58,7 +59,7 @@ func (d *core[T]) LossGrad(logits, max, sum, targets *tensor.Tensor, lo, valid i
 	demand(sum.Len() == rows && max.Len() == rows && targets.Len() == rows && valid <= cols, "LossGrad", logits, max, sum, targets)
 	d.ops.loss = lossTask[T]{
 		pass: passGrad, logits: tensor.Slice[T](logits), max: tensor.Slice[T](max), sum: tensor.Slice[T](sum),
-		targets: targets.I32(), cols: cols, first: lo, valid: valid, scale: scale,
+		targets: targets.I32(), cols: cols, first: lo, valid: valid, scale: scale, rows: d.rows,
 	}
 	d.team.split(rows, 1, 16*logits.Len(), &d.ops.loss)
 }
@@ -68,6 +69,10 @@ func (l *lossTask[T]) run(_, lo, hi int) {
 		row := l.logits[t*l.cols:][:l.cols]
 		switch l.pass {
 		case passMax:
+			if l.rows != nil {
+				l.max[t] = T(l.rows.max(first(row), l.valid))
+				continue
+			}
 			m := T(math.Inf(-1))
 			for _, z := range row[:l.valid] {
 				m = max(m, z)
@@ -76,8 +81,12 @@ func (l *lossTask[T]) run(_, lo, hi int) {
 		case passSum:
 			var s float64
 			m := float64(l.max[t])
-			for _, z := range row[:l.valid] {
-				s += math.Exp(float64(z) - m)
+			if l.rows != nil {
+				s = float64(l.rows.expSum(first(row), l.valid, float32(-m)))
+			} else {
+				for _, z := range row[:l.valid] {
+					s += math.Exp(float64(z) - m)
+				}
 			}
 			l.sum[t], l.target[t] = T(s), 0
 			if c := l.column(t); c >= 0 {
@@ -104,8 +113,12 @@ func (l *lossTask[T]) gradient(t int, row []T) {
 		return
 	}
 	m, f := float64(l.max[t]), l.scale/float64(l.sum[t])
-	for j, z := range row[:l.valid] {
-		row[j] = T(f * math.Exp(float64(z)-m))
+	if l.rows != nil {
+		l.rows.exp(first(row), first(row), l.valid, 1, float32(-m), float32(f))
+	} else {
+		for j, z := range row[:l.valid] {
+			row[j] = T(f * math.Exp(float64(z)-m))
+		}
 	}
 	clear(row[l.valid:])
 	if c := l.column(t); c >= 0 {

@@ -8,7 +8,7 @@ import (
 
 func (d *core[T]) SwiGLU(y, gate, up *tensor.Tensor) {
 	n := sameLen("SwiGLU", y, gate, up)
-	d.ops.swiglu = swigluTask[T]{y: tensor.Slice[T](y), gate: tensor.Slice[T](gate), up: tensor.Slice[T](up)}
+	d.ops.swiglu = swigluTask[T]{y: tensor.Slice[T](y), gate: tensor.Slice[T](gate), up: tensor.Slice[T](up), rows: d.rows}
 	d.team.split(n, 256, 16*n, &d.ops.swiglu)
 }
 
@@ -16,15 +16,26 @@ func (d *core[T]) SwiGLUGrad(dgate, dup, gate, up, dy *tensor.Tensor) {
 	n := sameLen("SwiGLUGrad", dgate, dup, gate, up, dy)
 	d.ops.swiglu = swigluTask[T]{
 		gate: tensor.Slice[T](gate), up: tensor.Slice[T](up),
-		dgate: tensor.Slice[T](dgate), dup: tensor.Slice[T](dup), dy: tensor.Slice[T](dy),
+		dgate: tensor.Slice[T](dgate), dup: tensor.Slice[T](dup), dy: tensor.Slice[T](dy), rows: d.rows,
 	}
 	d.team.split(n, 256, 16*n, &d.ops.swiglu)
 }
 
 // swigluTask is the forward when y is set, else the backward.
-type swigluTask[T float] struct{ y, gate, up, dgate, dup, dy []T }
+type swigluTask[T float] struct {
+	y, gate, up, dgate, dup, dy []T
+	rows                        *rowOps
+}
 
 func (t *swigluTask[T]) run(_, lo, hi int) {
+	if r := t.rows; r != nil {
+		if t.y != nil {
+			r.swiglu(first(t.y[lo:]), first(t.gate[lo:]), first(t.up[lo:]), hi-lo)
+		} else {
+			r.swigluGrad(first(t.dgate[lo:]), first(t.dup[lo:]), first(t.gate[lo:]), first(t.up[lo:]), first(t.dy[lo:]), hi-lo)
+		}
+		return
+	}
 	for i := lo; i < hi; i++ {
 		g, u := float64(t.gate[i]), float64(t.up[i])
 		s := 1 / (1 + math.Exp(-g))

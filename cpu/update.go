@@ -8,13 +8,14 @@ import (
 
 func (d *core[T]) AdamW(w, g, m, v *tensor.Tensor, u tensor.AdamW) {
 	n := sameLen("AdamW", w, g, m, v)
-	d.ops.adamw = adamwTask[T]{tensor.Slice[T](w), tensor.Slice[T](g), tensor.Slice[T](m), tensor.Slice[T](v), adamwFactors(u)}
+	d.ops.adamw = adamwTask[T]{tensor.Slice[T](w), tensor.Slice[T](g), tensor.Slice[T](m), tensor.Slice[T](v), adamwFactors(u), d.rows}
 	d.team.split(n, 256, 4*n, &d.ops.adamw)
 }
 
 type adamwTask[T float] struct {
 	w, g, m, v []T
 	f          factors
+	rows       *rowOps
 }
 
 // factors are the numbers of one AdamW step. The bias corrections are folded into the rate and eps:
@@ -37,6 +38,11 @@ func adamwFactors(u tensor.AdamW) factors {
 
 func (t *adamwTask[T]) run(_, lo, hi int) {
 	f := &t.f
+	if t.rows != nil {
+		t.rows.adamw(first(t.w[lo:]), first(t.g[lo:]), first(t.m[lo:]), first(t.v[lo:]), hi-lo, float32(f.scale),
+			float32(f.beta1), float32(1-f.beta1), float32(f.beta2), float32(1-f.beta2), float32(f.step), float32(f.eps), float32(f.keep))
+		return
+	}
 	w, g, m, v := t.w[lo:hi], t.g[lo:hi], t.m[lo:hi], t.v[lo:hi]
 	for i := range w {
 		x := float64(g[i]) * f.scale

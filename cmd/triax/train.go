@@ -52,6 +52,7 @@ func loadConfig(cmd *cobra.Command, path string) (*configs.Config, error) {
 func trainCmd() *cobra.Command {
 	var out string
 	var asJSON bool
+	var prof profiles
 	cmd := &cobra.Command{
 		Use:   "train CONFIG.toml",
 		Short: "Train a model, cut over ranks as the configuration says",
@@ -64,6 +65,11 @@ func trainCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			stop, err := prof.start()
+			if err != nil {
+				return err
+			}
+			defer stop()
 			show := newProgress(cmd.ErrOrStderr(), cfg.Train.LogEvery)
 			res, err := train.Run(cmd.Context(), cfg, train.Options{
 				Folder: runFolder(out, cfg.Train.Out, args[0]), OnStep: show.step,
@@ -85,6 +91,7 @@ func trainCmd() *cobra.Command {
 	addConfigFlags(cmd)
 	cmd.Flags().StringVar(&out, "out", "", "folder of the run (default runs/NAME-TIME)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as one JSON object, last on standard output")
+	prof.flags(cmd)
 	return cmd
 }
 

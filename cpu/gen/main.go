@@ -36,6 +36,7 @@ var families = []struct {
 }{
 	{"tile", tiles},
 	{"pack", packs},
+	{"rows", rows},
 }
 
 func generate() (map[string][]byte, error) {

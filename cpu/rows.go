@@ -1,0 +1,30 @@
+package cpu
+
+import "unsafe"
+
+// rowOps are the kernels along rows of float32, in assembly for one instruction set. All work on n elements; doc
+// comments of their functions (rowExpAVX512, ...) say what they compute. Exponentials are within 2 ulp of exact.
+type rowOps struct {
+	exp        func(dst, src *float32, n int, slope, shift, scale float32) float32
+	expSum     func(src *float32, n int, shift float32) float32
+	max        func(src *float32, n int) float32
+	add        func(dst, src *float32, n int)
+	scale      func(dst *float32, n int, s float32)
+	dot        func(x, y *float32, n int) float32
+	gelu       func(dst, src *float32, n int)
+	geluGrad   func(dst, src, dy *float32, n int)
+	swiglu     func(dst, gate, up *float32, n int)
+	swigluGrad func(dgate, dup, gate, up, dy *float32, n int)
+	sum        func(src *float32, n int) float32
+	squares    func(src *float32, n int, mean float32) float32
+	norm       func(dst, src, w, b *float32, n int, mean, rstd float32)
+	rms        func(dst, src, w *float32, n int, rstd float32)
+	normSums   func(dy, w, src *float32, n int, mean float32) (sum, dot float32)
+	normGrad   func(dst, dy, w, src *float32, n int, mean, rstd, sum, dot float32)
+	normWeight func(dw, dy, src *float32, n int, mean, rstd float32)
+	scores     func(dst, p, dp *float32, n int, delta, scale float32)
+	adamw      func(w, g, m, v *float32, n int, scale, beta1, rest1, beta2, rest2, step, eps, keep float32)
+}
+
+// first is the address of x's first element as a float32, which it must be.
+func first[T float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }
