@@ -60,7 +60,7 @@ func Default() *Config {
 		Model:    nn.Config{Family: nn.GPT2, Layers: 2, Width: 64, Heads: 4, Sequence: 64, Tied: true, Recompute: "none"},
 		Data:     data.Config{Tokenizer: "bytes", HeldOut: 0.02, LastBatch: "pad"},
 		Mesh:     MeshConfig{Axes: []string{"pp", "dp_replicate", "dp", "cp", "tp"}, DP: 1, PP: 1, TP: 1, CP: 1, Replicate: 1},
-		Pipeline: schedule.Config{Schedule: "1f1b", Microbatches: 1, Chunks: 1},
+		Pipeline: schedule.Config{Schedule: "1f1b", Microbatches: 1, Balance: "even"},
 		Optim:    optim.Default(),
 		Train:    TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", SampleTokens: 200, Temperature: 0.8, LogEvery: 1},
 	}

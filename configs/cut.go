@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"triax/schedule"
 )
 
 // checkCuts runs the rules that join a model, a batch and a mesh.
@@ -22,7 +24,16 @@ func (c *Config) checkCuts() (ps Problems) {
 }
 
 func (c *Config) checkPipelineCut() (ps Problems) {
-	layers, pp, chunks := c.Model.Layers, c.Mesh.PP, c.Pipeline.Chunks
+	layers, pp := c.Model.Layers, c.Mesh.PP
+	chunks := max(1, c.Pipeline.Chunks)
+	if c.Pipeline.File == "" {
+		p := c.Pipeline
+		chunks = schedule.ChunksOf(p.Schedule, p.Chunks)
+		if err := schedule.Check(p.Schedule, pp, p.Microbatches, p.Chunks); err != nil {
+			ps.add(true, "pipeline", fmt.Sprintf("%s, chunks %d, microbatches %d", p.Schedule, p.Chunks, p.Microbatches),
+				strings.ReplaceAll(strings.ReplaceAll(err.Error(), "schedule: ", ""), "\n", "; "), "chunks = 0 takes the schedule's own number")
+		}
+	}
 	stages := pp * chunks
 	what := "pipeline ranks (mesh.pp)"
 	if chunks > 1 {
@@ -30,11 +41,6 @@ func (c *Config) checkPipelineCut() (ps Problems) {
 	}
 	ps.add(stages > layers, "mesh.pp", pp, fmt.Sprintf("%d %s, but the model has %d layers; each needs one", stages, what, layers),
 		fmt.Sprintf("use mesh.pp = %d, or model.layers = %d", max(1, layers/chunks), stages))
-	interleaved := c.Pipeline.File == "" && c.Pipeline.Schedule == "interleaved"
-	plain := c.Pipeline.File == "" && (c.Pipeline.Schedule == "1f1b" || c.Pipeline.Schedule == "gpipe")
-	ps.add(interleaved && chunks < 2, "pipeline.chunks", chunks, "an interleaved schedule has at least 2 chunks a rank", "use 2")
-	ps.add(plain && chunks > 1, "pipeline.chunks", chunks, fmt.Sprintf("schedule %s has one chunk a rank", c.Pipeline.Schedule),
-		`use 1, or pipeline.schedule = "interleaved"`)
 	if list := c.Pipeline.Layers; len(list) > 0 {
 		sum := 0
 		for _, n := range list {

@@ -6,6 +6,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"triax/data"
+	"triax/schedule"
 )
 
 // Resolved is a copy in which every default that depends on other keys is written out: loading it again gives the same
@@ -15,6 +16,9 @@ func Resolved(c *Config) *Config {
 	r.Model = r.Model.Resolved()
 	if r.Model.Vocab == 0 {
 		r.Model.Vocab = data.VocabOf(r.Data.Tokenizer)
+	}
+	if r.Pipeline.File == "" {
+		r.Pipeline.Chunks = schedule.ChunksOf(r.Pipeline.Schedule, r.Pipeline.Chunks)
 	}
 	if r.Data.MaxTokens == 0 {
 		r.Data.MaxTokens = data.DefaultMaxTokens

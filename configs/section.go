@@ -8,6 +8,7 @@ import (
 	"triax/mesh"
 	"triax/nn"
 	"triax/optim"
+	"triax/schedule"
 )
 
 // Upper bounds keep products of sizes far from overflow; no machine reaches them.
@@ -116,18 +117,16 @@ func (c *Config) checkMesh() (ps Problems) {
 func (c *Config) checkPipeline() (ps Problems) {
 	p := c.Pipeline
 	if p.File == "" {
-		ps.oneOf("pipeline.schedule", p.Schedule, ScheduleNames)
+		ps.oneOf("pipeline.schedule", p.Schedule, schedule.Names())
 	}
 	ps.whole("pipeline.microbatches", p.Microbatches, 1, maxCount)
-	ps.whole("pipeline.chunks", p.Chunks, 1, maxCount)
+	ps.whole("pipeline.chunks", p.Chunks, 0, maxCount)
+	ps.oneOf("pipeline.balance", p.Balance, []string{"even", "cost"})
 	for _, n := range p.Layers {
 		ps.add(n < 0 || n > maxCount, "pipeline.layers", n, "a stage has 0 layers or more", "leave the list empty to cut evenly")
 	}
 	return ps
 }
-
-// ScheduleNames lists the schedules that can be generated.
-var ScheduleNames = []string{"gpipe", "1f1b", "interleaved"}
 
 func (c *Config) checkZero() (ps Problems) {
 	z := c.Zero

@@ -22,6 +22,14 @@ var drawings = []struct {
 	{"interleaved", 4, 8, 2},
 	{"interleaved", 4, 6, 2},
 	{"interleaved", 2, 4, 3},
+	{"looped-bfs", 4, 8, 2},
+	{"zb-h1", 4, 8, 0},
+	{"zb-h1", 4, 2, 0},
+	{"zb-h2", 4, 8, 0},
+	{"zb-v", 4, 8, 0},
+	{"v-half", 4, 8, 0},
+	{"v-min", 4, 8, 0},
+	{"dualpipe-v", 4, 8, 0},
 }
 
 // TestDrawings compares every drawing with its file; -update rewrites them.

@@ -8,7 +8,7 @@ import (
 
 func TestTextAndBack(t *testing.T) {
 	for _, name := range Names() {
-		s := mustNew(t, name, 3, 5, 0)
+		s := mustNew(t, name, 3, 7, 0)
 		got, err := Parse(s.Text())
 		if err != nil {
 			t.Fatal(err)

@@ -13,14 +13,22 @@ type generator struct {
 	about   string
 	chunks  int  // the chunks a rank when none are asked for
 	anyMore bool // more chunks than that are possible too, and one
+	least   int  // microbatches, as a multiple of p; 0 for no bound
 	make    func(p, m, v int) *Schedule
 }
 
 // generators lists every schedule that New makes, in the order in which Names gives them.
 var generators = []generator{
-	{"gpipe", "all forwards, then all backwards", 1, false, func(p, m, _ int) *Schedule { return GPipe(p, m) }},
-	{"1f1b", "one forward, one backward", 1, false, func(p, m, _ int) *Schedule { return OneFOneB(p, m) }},
-	{"interleaved", "1f1b over v chunks a rank", 2, true, Interleaved},
+	{"gpipe", "all forwards, then all backwards", 1, false, 0, func(p, m, _ int) *Schedule { return GPipe(p, m) }},
+	{"1f1b", "one forward, one backward", 1, false, 0, func(p, m, _ int) *Schedule { return OneFOneB(p, m) }},
+	{"interleaved", "1f1b over v chunks a rank", 2, true, 0, Interleaved},
+	{"looped-bfs", "breadth first: each chunk takes all microbatches", 2, true, 0, LoopedBFS},
+	{"zb-h1", "1f1b with weight gradients in what would be idle", 1, false, 0, func(p, m, _ int) *Schedule { return ZBH1(p, m) }},
+	{"zb-h2", "twice as far ahead: no idle time between a rank's ops", 1, false, 0, func(p, m, _ int) *Schedule { return ZBH2(p, m) }},
+	{"zb-v", "zero bubble on two chunks there and back", 2, false, 0, func(p, m, _ int) *Schedule { return ZBV(p, m) }},
+	{"v-half", "zb-v in half the activation memory", 2, false, 0, func(p, m, _ int) *Schedule { return VHalf(p, m) }},
+	{"v-min", "zb-v in a third of the activation memory", 2, false, 0, func(p, m, _ int) *Schedule { return VMin(p, m) }},
+	{"dualpipe-v", "both directions at once on two chunks there and back", 2, false, 2, func(p, m, _ int) *Schedule { return DualPipeV(p, m) }},
 }
 
 // Names lists the schedules that New knows.
@@ -46,6 +54,17 @@ func lookup(name string) *generator {
 	}
 	return nil
 }
+
+// ChunksOf is the number of chunks a rank that a named schedule has when v are asked for; 0 asks for its own number.
+func ChunksOf(name string, v int) int {
+	if g := lookup(name); g != nil && v == 0 {
+		return g.chunks
+	}
+	return max(1, v)
+}
+
+// Check reports every reason why New would fail, without making the schedule.
+func Check(name string, p, m, v int) error { return check(lookup(name), name, p, m, v) }
 
 // Limits keep a wrong number from asking for more memory than any machine has.
 const (
@@ -84,6 +103,9 @@ func check(g *generator, name string, p, m, v int) error {
 		bad("chunks %d: must not be negative; 0 takes the schedule's own number", v)
 	case g != nil && v > 0 && !g.anyMore && v != g.chunks:
 		bad("chunks %d: %s holds exactly %d a rank; nearest: %d", v, name, g.chunks, g.chunks)
+	}
+	if g != nil && p >= 1 && m >= 1 && m < g.least*p {
+		bad("microbatches %d: %s needs at least %d for %d ranks; nearest: %d", m, name, g.least*p, p, g.least*p)
 	}
 	if len(errs) == 0 && int64(p)*int64(m)*int64(max(v, g.chunks))*3 > maxOps {
 		bad("%d ranks x %d microbatches x %d chunks: more than %d ops; fewer microbatches would work", p, m, max(v, g.chunks), maxOps)

@@ -37,7 +37,7 @@ func newPlan(cfg *configs.Config) (*plan, error) {
 func cutLayers(cfg *configs.Config, stages int) ([][2]int, error) {
 	blocks := cfg.Pipeline.Layers
 	if len(blocks) == 0 {
-		blocks = schedule.CutEven(cfg.Model.Layers, stages)
+		blocks = evenOrByCost(cfg, stages)
 	}
 	if len(blocks) != stages {
 		return nil, fmt.Errorf("pipeline.layers = %v: %d entries for %d virtual stages", blocks, len(blocks), stages)
@@ -53,6 +53,19 @@ func cutLayers(cfg *configs.Config, stages int) ([][2]int, error) {
 	runs[0][0] = 0
 	runs[stages-1][1] = total
 	return runs, nil
+}
+
+// evenOrByCost cuts the blocks as pipeline.balance says: in equal numbers, or in equal work with the output matrix counted.
+func evenOrByCost(cfg *configs.Config, stages int) []int {
+	if cfg.Pipeline.Balance != "cost" {
+		return schedule.CutEven(cfg.Model.Layers, stages)
+	}
+	block, head := nn.MACs(cfg.Model)
+	costs := make([]float64, cfg.Model.Layers)
+	for i := range costs {
+		costs[i] = block
+	}
+	return schedule.CutByCost(costs, 0, head, stages)
 }
 
 // stagesOf lists the virtual stages of a pipeline rank, in order.
