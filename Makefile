@@ -1,7 +1,7 @@
 # Two targets matter: `make run` trains, `make test` proves.
 GO ?= go
 
-.PHONY: build run test race lint golden bench fuzz ci
+.PHONY: build run test race lint golden bench cover fuzz nightly
 
 build:
 	$(GO) build -o bin/triax ./cmd/triax
@@ -12,16 +12,29 @@ run: build
 test:
 	$(GO) test ./...
 
+# The packages where ranks meet, under the race detector.
 race:
-	$(GO) test -race -short ./comm/... ./pp/... ./zero/... ./tp/... ./train/...
+	$(GO) test -race -short ./comm/... ./cp/... ./pp/... ./zero/... ./tp/... ./train/...
 
 lint:
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "not gofmt-clean:"; echo "$$out"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
+# Rewrites the drawings of all schedules.
 golden:
 	$(GO) test ./schedule -update
 
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./cpu ./comm/... ./train
+	$(GO) test -run '^$$' -bench . -benchmem ./cpu ./comm/... ./schedule
+
+cover:
+	$(GO) test -short -cover ./...
+
+fuzz:
+	$(GO) test -fuzz FuzzParse -fuzztime 30s ./configs
+	$(GO) test -fuzz FuzzParse -fuzztime 30s ./schedule
+
+# A thousand random meshes.
+nightly:
+	TRIAX_MESHES=1000 $(GO) test -timeout 2h -run TestRandomMeshes -v ./train
