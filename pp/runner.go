@@ -74,7 +74,8 @@ func (r *Runner) do(ctx context.Context, op schedule.Op) error {
 	return r.output(ctx, op, out)
 }
 
-func (r *Runner) compute(ctx context.Context, op schedule.Op, in *tensor.Tensor) (*tensor.Tensor, error) {
+func (r *Runner) compute(ctx context.Context, op schedule.Op, in *tensor.Tensor) (out *tensor.Tensor, err error) {
+	defer Recover(&err)
 	if op.Kind == schedule.U {
 		return nil, r.Update(ctx)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,6 +14,7 @@ import (
 	"triax/configs"
 	"triax/cpu"
 	"triax/data"
+	"triax/pp"
 	"triax/tensor"
 )
 
@@ -106,13 +106,8 @@ func (r *run) start(ctx context.Context) error {
 	world := local.New(size, r.opts.Local...)
 	g, ctx := errgroup.WithContext(ctx)
 	for rank := range size {
-		g.Go(func() (err error) {
-			defer func() {
-				if v := recover(); v != nil {
-					err = fmt.Errorf("%s: panic: %v\n%s", place(r.plan.mesh, rank), v, debug.Stack())
-				}
-			}()
-			if err := r.rank(ctx, world, rank); err != nil {
+		g.Go(func() error {
+			if err := r.guarded(ctx, world, rank); err != nil {
 				var stopped *rankError
 				if errors.As(err, &stopped) { // another rank's failure, come through a wait
 					return err
@@ -123,6 +118,12 @@ func (r *run) start(ctx context.Context) error {
 		})
 	}
 	return g.Wait()
+}
+
+// guarded turns a panic outside any op into an error.
+func (r *run) guarded(ctx context.Context, world *local.World, rank int) (err error) {
+	defer pp.Recover(&err)
+	return r.rank(ctx, world, rank)
 }
 
 // rankError marks the error of the rank that failed, so that ranks stopped by it do not wrap it again.
