@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 // message is a tensor on its way.
 type message struct {
 	t       *tensor.Tensor
+	seal    *sealed // with the Copied option
 	sent    time.Time
 	arrives time.Time
 	taken   func(comm.Times, error) // ends the send
@@ -87,82 +87,18 @@ func (b *mailbox) take(ctx context.Context, s sender) (message, error) {
 	}
 }
 
+// drain releases all messages and ends their sends.
 func (b *mailbox) drain() {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	for s, line := range b.lines {
+	lines := b.lines
+	b.lines = map[sender][]message{}
+	b.mu.Unlock()
+	for s, line := range lines {
 		for _, m := range line {
 			m.t.Release()
-		}
-		delete(b.lines, s)
-	}
-}
-
-// Send takes over t and hands it to the receiver's mailbox.
-func (t *transport) Send(_ context.Context, to int, tag comm.Tag, x *tensor.Tensor) *comm.Pending {
-	w := t.world
-	if to < 0 || to >= w.size || to == t.rank {
-		panic(fmt.Sprintf("local: rank %d sends to rank %d of %d", t.rank, to, w.size))
-	}
-	p, end := comm.NewPending()
-	now := time.Now()
-	m := message{t: x, sent: now, arrives: w.arrival(t.rank, to, tag, x.Bytes(), now)}
-	if w.opts.rendezvous {
-		m.taken = end
-	} else {
-		end(comm.Times{}, nil)
-	}
-	w.boxes[to].put(sender{t.rank, tag}, m, w.opts.delay != nil || w.linked())
-	return p
-}
-
-// Recv takes a message, waits until it has arrived, and makes its memory this rank's.
-func (t *transport) Recv(ctx context.Context, from int, tag comm.Tag, want comm.Spec) (*tensor.Tensor, comm.Times, error) {
-	start := time.Now()
-	m, err := t.world.boxes[t.rank].take(ctx, sender{from, tag})
-	if err != nil {
-		return nil, comm.Times{}, err
-	}
-	ready := time.Now()
-	if m.taken != nil {
-		m.taken(comm.Times{Wait: ready.Sub(m.sent)}, nil)
-	}
-	if left := m.arrives.Sub(ready); left > 0 {
-		timer := time.NewTimer(left)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			m.t.Release()
-			return nil, comm.Times{}, context.Cause(ctx)
+			if m.taken != nil {
+				m.taken(comm.Times{}, fmt.Errorf("message %v was never received", s.tag))
+			}
 		}
 	}
-	if m.t.DType != want.DType || !slices.Equal(m.t.Shape, want.Shape) {
-		got := m.t.String()
-		m.t.Release()
-		return nil, comm.Times{}, fmt.Errorf("message %+v from rank %d is %s, want %v%v", tag, from, got, want.DType, want.Shape)
-	}
-	x := t.own(m.t, want)
-	return x, comm.Times{Wait: ready.Sub(start), Move: time.Since(ready)}, nil
-}
-
-// own makes a message's memory this rank's.
-func (t *transport) own(x *tensor.Tensor, want comm.Spec) *tensor.Tensor {
-	if !t.world.opts.copied {
-		t.heap.Adopt(x, want.Kind)
-		return x
-	}
-	y := t.heap.New(want.Kind, x.DType, x.Shape...)
-	switch x.DType {
-	case tensor.F64:
-		copy(y.F64(), x.F64())
-	case tensor.F32:
-		copy(y.F32(), x.F32())
-	case tensor.I32:
-		copy(y.I32(), x.I32())
-	default:
-		copy(tensor.Slice[uint16](y), tensor.Slice[uint16](x))
-	}
-	x.Release()
-	return y
 }

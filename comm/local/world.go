@@ -72,6 +72,11 @@ func (t *transport) Join(_ context.Context, name string, ranks []int) (comm.Coll
 		return nil, fmt.Errorf("rank %d is not among %v", t.rank, ranks)
 	}
 	w := t.world
+	for i, r := range ranks {
+		if r < 0 || r >= w.size || slices.Contains(ranks[:i], r) {
+			return nil, fmt.Errorf("ranks %v of %d are not all different and there", ranks, w.size)
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := w.groups[name]
