@@ -30,22 +30,15 @@ type mailbox struct {
 	mu    sync.Mutex
 	lines map[sender][]message
 	wait  map[sender]chan struct{} // one slot, for a receiver that came first
-	last  map[sender]time.Time     // when the latest message of a line arrives
 }
 
 func newMailbox() *mailbox {
-	return &mailbox{lines: map[sender][]message{}, wait: map[sender]chan struct{}{}, last: map[sender]time.Time{}}
+	return &mailbox{lines: map[sender][]message{}, wait: map[sender]chan struct{}{}}
 }
 
-func (b *mailbox) put(s sender, m message, held bool) {
+func (b *mailbox) put(s sender, m message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if held {
-		if last := b.last[s]; m.arrives.Before(last) {
-			m.arrives = last
-		}
-		b.last[s] = m.arrives
-	}
 	b.lines[s] = append(b.lines[s], m)
 	if c := b.wait[s]; c != nil {
 		delete(b.wait, s)

@@ -27,7 +27,7 @@ func (t *transport) Send(_ context.Context, to int, tag comm.Tag, x *tensor.Tens
 	} else {
 		end(comm.Times{}, nil)
 	}
-	w.boxes[to].put(sender{t.rank, tag}, m, w.opts.delay != nil || w.linked())
+	w.boxes[to].put(sender{t.rank, tag}, m)
 	return p
 }
 
