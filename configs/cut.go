@@ -62,7 +62,7 @@ func (c *Config) checkTensorCut() (ps Problems) {
 	ps.add(m.Heads%t != 0, "mesh.tp", t, fmt.Sprintf("model.heads = %d is not a multiple of it", m.Heads), "use "+either(divisorsNear(m.Heads, t)))
 	ps.add(m.Hidden%t != 0, "mesh.tp", t, fmt.Sprintf("the feed-forward width model.hidden = %d is not a multiple of it", m.Hidden),
 		fmt.Sprintf("use %s, or model.hidden = %d", either(divisorsNear(m.Hidden, t)), (m.Hidden/t+1)*t))
-	ps.add(m.KVHeads%t != 0 && t%m.KVHeads != 0, "mesh.tp", t,
+	ps.add(m.KVHeads != m.Heads && m.KVHeads%t != 0 && t%m.KVHeads != 0, "mesh.tp", t,
 		fmt.Sprintf("model.kv_heads = %d neither divides it nor is a multiple of it", m.KVHeads), "use "+either(divisorsNear(m.KVHeads, t)))
 	if c.Mesh.SequenceParallel {
 		samples := max(1, c.Train.Batch/(c.Mesh.Replicas()*c.Pipeline.Microbatches))

@@ -8,17 +8,26 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// check runs the rules of each section and those between sections. The latter are asked only where the
-// sections they join are sound by themselves.
+// check runs the rules of each section, and those between sections. The latter are asked only where every section that they
+// join is sound by itself.
 func (c *Config) check() Problems {
 	var ps Problems
-	for _, rules := range []func() Problems{
-		c.checkModel, c.checkData, c.checkMesh, c.checkPipeline, c.checkZero, c.checkOptim, c.checkTrain,
+	joined := 0 // problems of the sections that rules between sections read
+	for _, section := range []struct {
+		rules  func() Problems
+		joined bool
+	}{
+		{c.checkModel, true}, {c.checkData, false}, {c.checkMesh, true}, {c.checkPipeline, true},
+		{c.checkZero, false}, {c.checkOptim, false}, {c.checkTrain, true},
 	} {
-		ps = append(ps, rules()...)
+		found := section.rules()
+		ps = append(ps, found...)
+		if section.joined {
+			joined += len(found)
+		}
 	}
-	if len(ps) > 0 {
+	if joined > 0 {
 		return ps
 	}
-	return c.checkCuts()
+	return append(ps, c.checkCuts()...)
 }
