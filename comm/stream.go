@@ -2,6 +2,8 @@ package comm
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 )
 
@@ -12,7 +14,8 @@ import (
 //	compute  ─F0─┬─F1─┬─F2─ wait ─
 //	stream       └─ gather 1 ─┴─ gather 2 ─
 //
-// The memory of a call belongs to the stream until its Pending has ended. A nil Stream runs each call at once, in the
+// The memory of a call belongs to the stream until its Pending has ended. After a call has failed no other runs: this rank would
+// be out of step with its peers, and all later calls end with the first error. A nil Stream runs each call at once, in the
 // caller's goroutine.
 type Stream struct {
 	calls chan streamCall
@@ -32,25 +35,48 @@ const streamDepth = 256
 func NewStream() *Stream {
 	s := &Stream{calls: make(chan streamCall, streamDepth)}
 	s.ended.Go(func() {
+		var first error
 		for c := range s.calls {
-			if c.ctx.Err() != nil {
-				c.end(Times{}, context.Cause(c.ctx))
-				continue
+			if first == nil {
+				first = c.run()
 			}
-			c.end(Times{}, c.f(c.ctx))
+			c.end(Times{}, first)
 		}
 	})
 	return s
 }
 
-// Do gives a call to the stream.
+// run turns a panic into an error, so that it reaches the rank that waits, and with it the run's place and cause.
+func (c *streamCall) run() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+	if c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
+	}
+	return c.f(c.ctx)
+}
+
+// Do gives a call to the stream. It blocks while the stream is far behind, at most until ctx ends.
 func (s *Stream) Do(ctx context.Context, f func(ctx context.Context) error) *Pending {
 	p, end := NewPending()
 	if s == nil {
 		end(Times{}, f(ctx))
 		return p
 	}
-	s.calls <- streamCall{ctx, f, end}
+	c := streamCall{ctx, f, end}
+	select {
+	case s.calls <- c:
+		return p
+	default:
+	}
+	select {
+	case s.calls <- c:
+	case <-ctx.Done():
+		end(Times{}, context.Cause(ctx))
+	}
 	return p
 }
 
