@@ -98,8 +98,11 @@ func (g *Group) Broadcast(ctx context.Context, t *tensor.Tensor, root int) error
 	return g.call(KindBroadcast, t.Bytes(), func() (Times, error) { return g.engine.Broadcast(ctx, t, root) })
 }
 
-// AllToAll sends part i of src to the member at place i; dst gets the parts in order of places.
+// AllToAll sends part i of src to the member at place i; dst gets the parts in order of places. With one rank it copies.
 func (g *Group) AllToAll(ctx context.Context, dev tensor.Device, dst, src *tensor.Tensor) error {
+	if src.Len() != dst.Len() || src.Len()%g.Size() != 0 {
+		panic(fmt.Sprintf("comm: all-to-all %v → %v over %d ranks", src, dst, g.Size()))
+	}
 	if g.Size() == 1 {
 		dev.Copy(dst, src)
 		return nil
