@@ -2,8 +2,8 @@ package commtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -54,15 +54,20 @@ func RunMessages(t *testing.T, open Open) {
 const deadline = 2 * time.Minute
 
 // Play runs f once for every rank, each in its own goroutine, and returns their errors by rank. The first error ends
-// the context of all others.
+// the context of all others; so does the deadline, with what each rank was doing.
 func Play(ctx context.Context, ranks []Rank, f func(ctx context.Context, r Rank) error) []error {
-	ctx, stop := context.WithTimeoutCause(ctx, deadline, errors.New("hung"))
-	defer stop()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	recorders := make([]*comm.Recorder, len(ranks))
+	for i, r := range ranks {
+		recorders[i] = comm.NewRecorder(r.Wire.Rank())
+	}
+	timer := time.AfterFunc(deadline, func() { end(hung(recorders)) })
+	defer timer.Stop()
 	errs := make([]error, len(ranks))
 	var all sync.WaitGroup
 	for i, r := range ranks {
+		r.Wire = comm.Recorded(r.Wire, recorders[i])
 		all.Go(func() {
 			if errs[i] = f(ctx, r); errs[i] != nil {
 				end(fmt.Errorf("rank %d stopped: %w", r.Wire.Rank(), errs[i]))
@@ -71,6 +76,17 @@ func Play(ctx context.Context, ranks []Rank, f func(ctx context.Context, r Rank)
 	}
 	all.Wait()
 	return errs
+}
+
+func hung(recorders []*comm.Recorder) error {
+	said := make([]string, len(recorders))
+	for i, r := range recorders {
+		if said[i] = r.UnderWay(); said[i] == "" {
+			said[i] = "in no call"
+		}
+		said[i] = fmt.Sprintf("rank %d: %s", i, said[i])
+	}
+	return fmt.Errorf("hung: %s", strings.Join(said, "; "))
 }
 
 // must is Play for worlds in which nothing may go wrong.

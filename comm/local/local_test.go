@@ -1,7 +1,9 @@
 package local_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -46,4 +48,27 @@ func TestConformanceOfOptions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { commtest.RunMessages(t, open(opt)) })
 	}
+}
+
+// TestHangIsTold: when ranks wait for each other, the conformance suite's deadline says in what.
+func TestHangIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const want = "hung: rank 0: recv of 3 float32 from rank 1, ring to stage 0, microbatch 0: under way for 2m0s; rank 1: barrier on all: under way for 2m0s"
+		for rank, err := range commtest.Play(t.Context(), open()(t, 2), func(ctx context.Context, r commtest.Rank) error {
+			m, err := r.Wire.Join(ctx, "all", []int{0, 1})
+			if err != nil {
+				return err
+			}
+			if r.Wire.Rank() == 0 {
+				_, _, err = r.Wire.Recv(ctx, 1, comm.Tag{Kind: comm.TagRing}, floats(3))
+			} else {
+				_, err = m.Barrier(ctx)
+			}
+			return err
+		}) {
+			if err == nil || err.Error() != want {
+				t.Errorf("rank %d: got\n%v\nwant\n%s", rank, err, want)
+			}
+		}
+	})
 }
