@@ -33,7 +33,7 @@ func newMeeting(size, spin int) *meeting {
 	return m
 }
 
-// arrive waits for all members. A nil ctx cannot be ended. Either all members meet or none does: one that gives up
+// arrive waits for all members. Either all members meet or none does: one that gives up
 // breaks the meeting for good.
 func (m *meeting) arrive(ctx context.Context, place int) error {
 	m.mu.Lock()
@@ -74,14 +74,10 @@ func (m *meeting) park(ctx context.Context, place int, round uint32) error {
 	}
 	m.parked[place] = true
 	m.mu.Unlock()
-	var done <-chan struct{}
-	if ctx != nil {
-		done = ctx.Done()
-	}
 	select {
 	case <-m.wake[place]:
 		return m.outcome(ctx, round)
-	case <-done:
+	case <-ctx.Done():
 		return m.leave(ctx, place, round)
 	}
 }
@@ -123,7 +119,7 @@ func (m *meeting) wakeAll() (any bool) {
 
 // cause prefers the reason why this rank's own run ends.
 func cause(ctx context.Context, broken error) error {
-	if ctx != nil && ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return broken
