@@ -24,13 +24,14 @@ tensor/devicetest      : tensor
 nn                     : mesh tensor
 tp                     : nn comm mesh tensor
 cp                     : nn comm tensor
+ep                     : nn comm mesh tensor
 pp                     : comm schedule tensor
 zero                   : nn comm optim tensor
 configs                : mesh schedule nn zero optim data
 plan                   : configs mesh schedule nn comm tp pp zero optim
 report                 : plan schedule comm
 checkpoint hf          : nn tensor
-train                  : comm comm/local configs cp cpu data mesh nn optim pp schedule tensor tp zero checkpoint
+train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint
 `
 
 // open rooms may import anything.

@@ -28,6 +28,7 @@ type MeshConfig struct {
 	DP               int      `toml:"dp"`
 	PP               int      `toml:"pp"`
 	TP               int      `toml:"tp"`
+	EP               int      `toml:"ep"` // experts over ranks that also see different samples
 	CP               int      `toml:"cp"`
 	Replicate        int      `toml:"dp_replicate"`
 	SequenceParallel bool     `toml:"sequence_parallel"` // tensor peers also share out the tokens between layers
@@ -59,7 +60,7 @@ func Default() *Config {
 	return &Config{
 		Model:    nn.Config{Family: nn.GPT2, Layers: 2, Width: 64, Heads: 4, Sequence: 64, Tied: true, Recompute: "none"},
 		Data:     data.Config{Tokenizer: "bytes", HeldOut: 0.02, LastBatch: "pad"},
-		Mesh:     MeshConfig{Axes: []string{"pp", "dp_replicate", "dp", "cp", "tp"}, DP: 1, PP: 1, TP: 1, CP: 1, Replicate: 1},
+		Mesh:     MeshConfig{Axes: []string{"pp", "dp_replicate", "dp", "ep", "cp", "tp"}, DP: 1, PP: 1, TP: 1, EP: 1, CP: 1, Replicate: 1},
 		Pipeline: schedule.Config{Schedule: "1f1b", Microbatches: 1, Balance: "even"},
 		Optim:    optim.Default(),
 		Train:    TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", SampleTokens: 200, Temperature: 0.8, LogEvery: 1},
@@ -77,12 +78,12 @@ func (m MeshConfig) Grid() (mesh.Mesh, error) {
 		order = append(order, a)
 	}
 	return mesh.New(order, map[mesh.Axis]int{
-		mesh.PP: m.PP, mesh.Replicate: m.Replicate, mesh.DP: m.DP, mesh.CP: m.CP, mesh.TP: m.TP,
+		mesh.PP: m.PP, mesh.Replicate: m.Replicate, mesh.DP: m.DP, mesh.EP: m.EP, mesh.CP: m.CP, mesh.TP: m.TP,
 	})
 }
 
 // Replicas is the number of ranks that see different samples.
-func (m MeshConfig) Replicas() int { return m.DP * m.Replicate }
+func (m MeshConfig) Replicas() int { return m.DP * m.Replicate * m.EP }
 
 // World is the number of ranks.
-func (m MeshConfig) World() int { return m.DP * m.PP * m.TP * m.CP * m.Replicate }
+func (m MeshConfig) World() int { return m.DP * m.PP * m.TP * m.EP * m.CP * m.Replicate }

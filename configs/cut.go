@@ -18,6 +18,7 @@ func (c *Config) checkCuts() (ps Problems) {
 	ps.add(c.Mesh.CP > 1 && c.Model.Sequence%(2*c.Mesh.CP) != 0, "model.sequence", c.Model.Sequence,
 		fmt.Sprintf("mesh.cp = %d cuts a sample into %d equal stretches", c.Mesh.CP, 2*c.Mesh.CP),
 		"use "+either(multiplesNear(2*c.Mesh.CP, c.Model.Sequence)))
+	ps = append(ps, c.checkExperts()...)
 	ps.add(c.Train.EvalBatches > 0 && c.Train.EvalEvery > 0 && c.Data.HeldOut == 0, "data.held_out", c.Data.HeldOut,
 		"evaluation needs held-out tokens", "use 0.02, or train.eval_batches = 0")
 	return ps
@@ -71,6 +72,20 @@ func (c *Config) checkTensorCut() (ps Problems) {
 			fmt.Sprintf("sequence parallelism shares out the %d tokens of a microbatch (%d samples) over mesh.tp = %d", tokens, samples, t),
 			fmt.Sprintf("use %d", (m.Sequence/t+1)*t))
 	}
+	return ps
+}
+
+func (c *Config) checkExperts() (ps Problems) {
+	m, e := Resolved(c).Model, c.Mesh.EP
+	if m.Experts == 0 {
+		ps.add(e > 1, "mesh.ep", e, "the model has no experts to cut", "use 1, or set model.experts")
+		ps.add(m.TopK > 0, "model.top_k", m.TopK, "the model has no experts", "use 0, or set model.experts")
+		return ps
+	}
+	ps.add(m.Experts%e != 0, "mesh.ep", e, fmt.Sprintf("model.experts = %d is not a multiple of it", m.Experts), "use "+either(divisorsNear(m.Experts, e)))
+	ps.add(m.TopK > m.Experts, "model.top_k", m.TopK, fmt.Sprintf("a token takes that many of model.experts = %d", m.Experts), fmt.Sprintf("use %d", m.Experts))
+	ps.add(m.CapacityFactor > 0 && (c.Mesh.CP > 1 || c.Mesh.SequenceParallel), "model.capacity_factor", m.CapacityFactor,
+		"capacity is counted sample by sample, which context and sequence parallelism cut", "use 0, or mesh.cp = 1 and mesh.sequence_parallel = false")
 	return ps
 }
 

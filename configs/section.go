@@ -55,6 +55,10 @@ func (c *Config) checkModel() (ps Problems) {
 	ps.number("model.init_std", m.InitStd, 0, 100, "0.02 is usual")
 	ps.number("model.dropout", m.Dropout, 0, 1, "0.1 is usual, 0 turns it off")
 	ps.oneOf("model.recompute", m.Recompute, nn.RecomputeModes)
+	ps.whole("model.experts", m.Experts, 0, maxCount)
+	ps.whole("model.top_k", m.TopK, 0, maxCount)
+	ps.number("model.capacity_factor", m.CapacityFactor, 0, 1e6, "1.25 is usual, 0 drops no token")
+	ps.number("model.aux_loss", m.AuxLoss, 0, 1e6, "0.01 is usual, 0 turns it off")
 	ps.whole("model.recompute_layers", m.RecomputeLayers, 0, maxCount)
 	if len(ps) > 0 {
 		return ps
@@ -98,17 +102,18 @@ func (c *Config) checkMesh() (ps Problems) {
 	seen := map[string]bool{}
 	for _, name := range m.Axes {
 		_, err := mesh.ParseAxis(name)
-		ps.add(err != nil, "mesh.axes", name, "an axis is one of pp, dp_replicate, dp, cp, tp", `use ["pp", "dp", "tp"]`)
+		ps.add(err != nil, "mesh.axes", name, "an axis is one of pp, dp_replicate, dp, ep, cp, tp", `use ["pp", "dp", "tp"]`)
 		ps.add(seen[name], "mesh.axes", name, "an axis stands once in the order", `use ["pp", "dp", "tp"]`)
 		seen[name] = true
 	}
 	ps.whole("mesh.dp", m.DP, 1, maxCount)
 	ps.whole("mesh.pp", m.PP, 1, maxCount)
 	ps.whole("mesh.tp", m.TP, 1, maxCount)
+	ps.whole("mesh.ep", m.EP, 1, maxCount)
 	ps.whole("mesh.cp", m.CP, 1, maxCount)
 	ps.whole("mesh.dp_replicate", m.Replicate, 1, maxCount)
 	if len(ps) == 0 {
-		ranks := float64(m.DP) * float64(m.PP) * float64(m.TP) * float64(m.CP) * float64(m.Replicate)
+		ranks := float64(m.DP) * float64(m.PP) * float64(m.TP) * float64(m.EP) * float64(m.CP) * float64(m.Replicate)
 		ps.add(ranks > maxCount, "mesh", ranks, fmt.Sprintf("a run has at most %d ranks", maxCount), "lower a degree")
 	}
 	return ps

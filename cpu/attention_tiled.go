@@ -99,7 +99,7 @@ func (a *tiledAttention[T]) keysOf(x []T, b queries) (rows []T, stride int) {
 // multiply is c [m n] (+)= op(x) op(y) on this thread alone.
 func (w *attentionWorker[T]) multiply(m, n, k int, c []T, ldc int, x []T, ldx int, turnX bool, y []T, ldy int, turnY, add bool) {
 	t := &w.mm
-	t.m, t.n, t.k, t.add = m, n, k, add
+	t.m, t.n, t.k, t.k1, t.add = m, n, k, k, add
 	t.c, t.ldc, t.a, t.lda, t.transA, t.b, t.ldb, t.transB = c, ldc, x, ldx, turnX, y, ldy, turnY
 	t.region(&w.pack, 0, m, 0, n)
 }

@@ -77,6 +77,7 @@ type ops[T float] struct {
 	map2      mapTask[T]
 	addBias   addBiasTask[T]
 	biasGrad  biasGradTask[T]
+	rowwise   rowwiseTask[T]
 	swiglu    swigluTask[T]
 	rope      ropeTask[T]
 	dropout   dropoutTask[T]

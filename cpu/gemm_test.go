@@ -141,7 +141,7 @@ func BenchmarkGemm(b *testing.B) {
 					}
 					rate := flop * float64(b.N) / b.Elapsed().Seconds() / 1e9
 					b.ReportMetric(rate, "GFLOP/s")
-					b.ReportMetric(100*rate/(peakRate(b)*float64(threads)), "%peak")
+					b.ReportMetric(100*rate/(Peak(threads)), "%peak")
 				})
 			}
 		}

@@ -6,6 +6,10 @@ const (
 	blockK = 384
 	blockM = 256
 	blockN = 3072
+
+	// wholeSize is the most elements of the operand that is packed for all threads at once, some of the third-level cache:
+	// beyond it k is walked in stretches.
+	wholeSize = 1 << 20
 )
 
 // kernels are the parts of a tiled multiplication that are written in assembly for one element type.
@@ -32,6 +36,9 @@ type transposeOf[T float] struct {
 
 // tiledTask is c [m n] = op(a) op(b) (+ c) by blocks. Elements are summed over k in an order that depends on k alone, so
 // that no bit depends on how rows and columns are shared out.
+//
+// The longer of m and n is shared out over the team. The operand along the other one is needed by all: it is packed
+// once, by all together, into whole; each thread packs its own part of the other operand.
 type tiledTask[T float] struct {
 	*kernels[T]
 	c, a, b        []T
@@ -39,7 +46,10 @@ type tiledTask[T float] struct {
 	lda, ldb, ldc  int // elements from row to row as the operands lie in memory
 	transA, transB bool
 	add            bool
-	byRows         bool // workers share out rows of c, else columns
+	byRows         bool // threads share out rows of c, and b is packed whole; else columns, and a is
+	k0, k1         int  // the stretch of k at hand
+	packing        bool // whole is being made
+	whole          []T  // op(a) or op(b) over k0 up to k1, packed; nil when threads pack both
 	packs          []packed[T]
 	none           T // what an operand of no depth points at
 }
@@ -61,38 +71,98 @@ func (d *core[T]) tiled(ks *kernels[T], c, a, b []T, m, n, k int, transA, transB
 	if len(t.packs) < d.opts.Threads {
 		t.packs = make([]packed[T], d.opts.Threads)
 	}
-	t.byRows = m > n
-	cells, unit := n, ks.tiles[0].width
-	if t.byRows {
-		cells, unit = m, ks.rows
+	long, unit, short, panel := n, ks.tiles[0].width, m, ks.rows
+	if t.byRows = m > n; t.byRows {
+		long, unit, short, panel = short, panel, long, unit
 	}
-	d.team.split(cells, unit, m*n*(k/32+1), t)
+	short = (short + panel - 1) / panel * panel
+	depth := depthOf(k)
+	for t.k0 = 0; t.k0 < max(1, k); t.k0 = t.k1 {
+		t.k1 = min(k, t.k0+max(1, wholeSize/(short*depth))*depth)
+		grow(&t.whole, short*(t.k1-t.k0))
+		t.packing = true
+		d.team.split(short, panel, len(t.whole), t)
+		t.packing = false
+		d.team.split(long, unit, m*n*((t.k1-t.k0)/32+1), t)
+		if t.k1 == k {
+			break
+		}
+	}
+}
+
+// depthOf is the depth of a block: k in equal parts of at most blockK.
+func depthOf(k int) int {
+	blocks := max(1, (k+blockK-1)/blockK)
+	return max(1, (k+blocks-1)/blocks)
 }
 
 func (t *tiledTask[T]) run(w, lo, hi int) {
-	m0, m1, n0, n1 := 0, t.m, lo, hi
-	if t.byRows {
-		m0, m1, n0, n1 = lo, hi, 0, t.n
+	switch {
+	case t.packing:
+		t.packWhole(lo, hi)
+	case t.byRows:
+		t.region(&t.packs[w], lo, hi, 0, t.n)
+	default:
+		t.region(&t.packs[w], 0, t.m, lo, hi)
 	}
-	t.region(&t.packs[w], m0, m1, n0, n1)
+}
+
+// packWhole packs rows of op(a), or columns of op(b), from lo up to hi, a multiple of panels: block after block of k, in
+// each panel after panel.
+func (t *tiledTask[T]) packWhole(lo, hi int) {
+	depth := depthOf(t.k)
+	for pc := t.k0; pc < t.k1; pc += depth {
+		kc := min(depth, t.k1-pc)
+		to := t.wholeAt(pc, kc)[lo*kc:]
+		if t.byRows {
+			t.packB(to, lo, min(hi, t.n)-lo, pc, kc)
+		} else {
+			t.packA(to, lo, min(hi, t.m)-lo, pc, kc)
+		}
+	}
+}
+
+// wholeAt is the part of whole for the block of k from pc.
+func (t *tiledTask[T]) wholeAt(pc, kc int) []T {
+	short := len(t.whole) / max(1, t.k1-t.k0)
+	return t.whole[(pc-t.k0)*short:][:short*kc]
 }
 
 // region computes rows m0 up to m1 and columns n0 up to n1.
 func (t *tiledTask[T]) region(p *packed[T], m0, m1, n0, n1 int) {
-	blocks := max(1, (t.k+blockK-1)/blockK)
-	depth := (t.k + blocks - 1) / blocks
+	depth := depthOf(t.k)
 	for jc := n0; jc < n1; jc += blockN {
 		nc := min(blockN, n1-jc)
-		for pc := 0; pc < max(1, t.k); pc += max(1, depth) {
-			kc := min(depth, t.k-pc)
-			t.packB(p, jc, nc, pc, kc)
+		for pc := t.k0; pc < max(1, t.k1); pc += depth {
+			kc := min(depth, t.k1-pc)
+			b := t.blockB(p, jc, nc, pc, kc)
 			for ic := m0; ic < m1; ic += blockM {
 				mc := min(blockM, m1-ic)
-				t.packA(p, ic, mc, pc, kc)
-				t.block(p, ic, mc, jc, nc, kc, t.add || pc > 0)
+				t.block(t.blockA(p, ic, mc, pc, kc), b, ic, mc, jc, nc, kc, t.add || pc > 0)
 			}
 		}
 	}
+}
+
+// blockA is a packed block of op(a): out of whole, or packed now.
+func (t *tiledTask[T]) blockA(p *packed[T], ic, mc, pc, kc int) []T {
+	if t.whole != nil && !t.byRows {
+		return t.wholeAt(pc, kc)[ic*kc:]
+	}
+	grow(&p.a, (mc+t.rows-1)/t.rows*t.rows*kc)
+	t.packA(p.a, ic, mc, pc, kc)
+	return p.a
+}
+
+// blockB is the same of op(b).
+func (t *tiledTask[T]) blockB(p *packed[T], jc, nc, pc, kc int) []T {
+	if t.whole != nil && t.byRows {
+		return t.wholeAt(pc, kc)[jc*kc:]
+	}
+	width := t.tiles[0].width
+	grow(&p.b, (nc+width-1)/width*width*kc)
+	t.packB(p.b, jc, nc, pc, kc)
+	return p.b
 }
 
 // tileFor is the narrowest tile that holds n columns, or the widest.
@@ -107,63 +177,52 @@ func (t *tiledTask[T]) tileFor(n int) tileOf[T] {
 }
 
 // block multiplies a packed block of a with a packed block of b, tile by tile.
-func (t *tiledTask[T]) block(p *packed[T], ic, mc, jc, nc, kc int, add bool) {
+func (t *tiledTask[T]) block(a, b []T, ic, mc, jc, nc, kc int, add bool) {
 	flag := 0
 	if add {
 		flag = 1
 	}
+	pa, pb := &t.none, &t.none
 	at := 0
 	for j := 0; j < nc; {
 		tile := t.tileFor(nc - j)
 		cols := min(tile.width, nc-j)
-		b := &t.none
 		if kc > 0 {
-			b = &p.b[at]
+			pb = &b[at]
 		}
 		for i := 0; i < mc; i += t.rows {
-			a := &t.none
 			if kc > 0 {
-				a = &p.a[i*kc]
+				pa = &a[i*kc]
 			}
-			tile.f(kc, a, b, &t.c[(ic+i)*t.ldc+jc+j], t.ldc, min(t.rows, mc-i), cols, flag)
+			tile.f(kc, pa, pb, &t.c[(ic+i)*t.ldc+jc+j], t.ldc, min(t.rows, mc-i), cols, flag)
 		}
 		at += tile.width * kc
 		j += cols
 	}
 }
 
-// packA lays out rows ic.. of a as panels [kc rows].
-func (t *tiledTask[T]) packA(p *packed[T], ic, mc, pc, kc int) {
-	size := (mc + t.rows - 1) / t.rows * t.rows * kc
-	if cap(p.a) < size {
-		p.a = make([]T, size)
-	}
-	p.a = p.a[:size]
+// packA lays out rows ic.. of op(a) as panels [kc rows].
+func (t *tiledTask[T]) packA(to []T, ic, mc, pc, kc int) {
 	for i := 0; i < mc && kc > 0; i += t.rows {
 		n := min(t.rows, mc-i)
 		if t.transA {
-			t.rowsOf(p.a[i*kc:], t.rows, t.a[pc*t.lda+ic+i:], t.lda, n, kc)
+			t.rowsOf(to[i*kc:], t.rows, t.a[pc*t.lda+ic+i:], t.lda, n, kc)
 		} else {
-			t.transposed(p.a[i*kc:], t.rows, t.a[(ic+i)*t.lda+pc:], t.lda, n, kc)
+			t.transposed(to[i*kc:], t.rows, t.a[(ic+i)*t.lda+pc:], t.lda, n, kc)
 		}
 	}
 }
 
-// packB lays out columns jc.. of b as panels [kc width].
-func (t *tiledTask[T]) packB(p *packed[T], jc, nc, pc, kc int) {
-	size := (nc + t.tiles[0].width - 1) / t.tiles[0].width * t.tiles[0].width * kc
-	if cap(p.b) < size {
-		p.b = make([]T, size)
-	}
-	p.b = p.b[:size]
+// packB lays out columns jc.. of op(b) as panels [kc width].
+func (t *tiledTask[T]) packB(to []T, jc, nc, pc, kc int) {
 	at := 0
 	for j := 0; j < nc && kc > 0; {
 		tile := t.tileFor(nc - j)
 		n := min(tile.width, nc-j)
 		if t.transB {
-			t.transposed(p.b[at:], tile.width, t.b[(jc+j)*t.ldb+pc:], t.ldb, n, kc)
+			t.transposed(to[at:], tile.width, t.b[(jc+j)*t.ldb+pc:], t.ldb, n, kc)
 		} else {
-			t.rowsOf(p.b[at:], tile.width, t.b[pc*t.ldb+jc+j:], t.ldb, n, kc)
+			t.rowsOf(to[at:], tile.width, t.b[pc*t.ldb+jc+j:], t.ldb, n, kc)
 		}
 		at += tile.width * kc
 		j += n

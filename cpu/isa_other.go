@@ -7,3 +7,5 @@ func vectorISAs() []ISA { return nil }
 func tiling[T float](ISA) *kernels[T] { return nil }
 
 func rowKernels[T float](ISA) *rowOps { return nil }
+
+func peakLoop() (flop float64, loop func(rounds int)) { return 8 * 2, peakPlain }

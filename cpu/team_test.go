@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 )
@@ -21,7 +22,7 @@ func TestTeamRunsEveryIndexOnce(t *testing.T) {
 			for _, n := range []int{0, 1, 2, 7, 16, 100} {
 				for _, unit := range []int{1, 3, 16} {
 					job := &tally{make([]atomic.Int32, n)}
-					team.split(n, unit, serialWork, job)
+					team.split(n, unit, wakeWork*max(1, n), job)
 					for i := range job.seen {
 						if got := job.seen[i].Load(); got != 1 {
 							t.Fatalf("size %d n %d unit %d: index %d run %d times", size, n, unit, i, got)
@@ -34,12 +35,15 @@ func TestTeamRunsEveryIndexOnce(t *testing.T) {
 	}
 }
 
-type bomb struct{}
+// bomb goes off in the second thread while the caller is at work.
+type bomb struct{ armed chan struct{} }
 
-func (bomb) run(worker, _, _ int) {
+func (b bomb) run(worker, _, _ int) {
 	if worker == 1 {
+		close(b.armed)
 		panic("boom")
 	}
+	<-b.armed
 }
 
 func TestTeamPanicReachesTheCaller(t *testing.T) {
@@ -50,10 +54,46 @@ func TestTeamPanicReachesTheCaller(t *testing.T) {
 			t.Fatalf("recovered %v", p)
 		}
 		job := &tally{make([]atomic.Int32, 4)}
-		team.split(4, 1, serialWork, job) // the team still works
+		team.split(4, 1, wakeWork, job) // the team still works
 		if job.seen[3].Load() != 1 {
 			t.Fatal("no work done after a panic")
 		}
 	}()
-	team.split(2, 1, serialWork, bomb{})
+	team.split(2, 1, wakeWork, bomb{make(chan struct{})})
+}
+
+// TestTeamsInTurn: many jobs of changing sizes, with and without waking, on teams larger than the machine.
+func TestTeamsInTurn(t *testing.T) {
+	for _, spin := range []bool{false, true} {
+		team := newTeam(4, spin)
+		jobs := 20_000
+		if testing.Short() {
+			jobs = 2_000
+		}
+		for i := range jobs {
+			n := 2 + i%37
+			job := &tally{make([]atomic.Int32, n)}
+			team.split(n, 1, (1+i%3)*wakeWork/2, job)
+			for j := range job.seen {
+				if got := job.seen[j].Load(); got != 1 {
+					t.Fatalf("job %d: piece %d run %d times", i, j, got)
+				}
+			}
+		}
+		team.close()
+	}
+}
+
+func BenchmarkTeamHandOver(b *testing.B) {
+	for _, spin := range []bool{false, true} {
+		b.Run(fmt.Sprintf("spin=%v", spin), func(b *testing.B) {
+			team := newTeam(2, spin)
+			defer team.close()
+			job := &tally{make([]atomic.Int32, 2)}
+			b.ReportAllocs()
+			for b.Loop() {
+				team.split(2, 1, wakeWork, job)
+			}
+		})
+	}
 }

@@ -9,14 +9,15 @@ const (
 	PP        Axis = iota // pipeline: layers cut over stages
 	Replicate             // data, outer part of hybrid sharding: ZeRO shards are repeated over it
 	DP                    // data: samples cut over replicas; ZeRO shards over it
+	EP                    // expert: also cuts samples, and experts over the ranks that hold them
 	CP                    // context: the sequence cut over ranks
 	TP                    // tensor: matrices cut inside a layer
 	NumAxes   = int(TP) + 1
 )
 
-var axisNames = [NumAxes]string{"pp", "dp_replicate", "dp", "cp", "tp"}
+var axisNames = [NumAxes]string{"pp", "dp_replicate", "dp", "ep", "cp", "tp"}
 
-// String is the axis's name in configurations: "pp", "dp_replicate", "dp", "cp" or "tp".
+// String is the axis's name in configurations: "pp", "dp_replicate", "dp", "ep", "cp" or "tp".
 func (a Axis) String() string {
 	if int(a) < NumAxes {
 		return axisNames[a]
@@ -31,9 +32,9 @@ func ParseAxis(name string) (Axis, error) {
 			return Axis(i), nil
 		}
 	}
-	return 0, fmt.Errorf("axis %q: want one of pp, dp_replicate, dp, cp, tp", name)
+	return 0, fmt.Errorf("axis %q: want one of pp, dp_replicate, dp, ep, cp, tp", name)
 }
 
 // DefaultOrder lists the axes from slowest to fastest links: tensor peers are adjacent ranks,
 // because they talk most (Narayanan et al. 2021, §3.2, takeaway 1).
-var DefaultOrder = []Axis{PP, Replicate, DP, CP, TP}
+var DefaultOrder = []Axis{PP, Replicate, DP, EP, CP, TP}

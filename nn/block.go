@@ -21,7 +21,7 @@ func newBlock(cfg Config, kit Kit, i int) Layer {
 	b := &block{
 		name: name,
 		n1:   newNorm(cfg, kit, name+".norm1"), attn: newAttention(cfg, kit, name+".attn"), d1: newDropout(cfg, kit, name+".attn"),
-		n2: newNorm(cfg, kit, name+".norm2"), ml: newMLP(cfg, kit, name+".mlp"), d2: newDropout(cfg, kit, name+".mlp"),
+		n2: newNorm(cfg, kit, name+".norm2"), ml: newFeedForward(cfg, kit, name), d2: newDropout(cfg, kit, name+".mlp"),
 	}
 	if cfg.RecomputeLayers > 0 && i >= cfg.RecomputeLayers {
 		return b

@@ -31,6 +31,10 @@ type Config struct {
 	Dropout         float64 `toml:"dropout"`          // embedding, residual and attention dropout rate
 	Recompute       string  `toml:"recompute"`        // "none", "selective" (attention) or "full"
 	RecomputeLayers int     `toml:"recompute_layers"` // the first so many blocks are recomputed; 0 means all
+	Experts         int     `toml:"experts"`          // E: feed-forward experts a block; 0 means one plain feed-forward layer
+	TopK            int     `toml:"top_k"`            // experts that a token takes; 0 means 2
+	CapacityFactor  float64 `toml:"capacity_factor"`  // an expert takes at most this times S k / E tokens of a sample; 0 means all
+	AuxLoss         float64 `toml:"aux_loss"`         // weight of the load-balancing loss
 }
 
 // Resolved fills in the values that 0 stands for, except the vocabulary.
@@ -55,6 +59,9 @@ func (c Config) Resolved() Config {
 	}
 	if c.InitStd == 0 {
 		c.InitStd = 0.02
+	}
+	if c.Experts > 0 && c.TopK == 0 {
+		c.TopK = min(2, c.Experts)
 	}
 	if c.Recompute == "" {
 		c.Recompute = RecomputeNone
@@ -82,6 +89,7 @@ func (c Config) Validate() error {
 	}
 	need(c.KVHeads <= 0 || c.Heads%c.KVHeads == 0, "model.kv_heads = %d: heads %d is not a multiple", c.KVHeads, c.Heads)
 	need(c.Family != Llama || c.HeadDim%2 == 0, "model.head_dim = %d: rotary positions turn pairs", c.HeadDim)
+	need(c.Experts >= 0 && c.TopK >= 0 && c.TopK <= c.Experts, "model.top_k = %d: want 0 to experts %d", c.TopK, c.Experts)
 	need(c.Dropout >= 0 && c.Dropout < 1, "model.dropout = %g: want 0 or more and below 1", c.Dropout)
 	return errors.Join(errs...)
 }

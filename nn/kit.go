@@ -24,6 +24,8 @@ type Kit interface {
 	Table(name string, vocab, width int, init Init) *Param
 	// Core is how the heads attend: alone, or with the context ranks that hold the samples' other tokens.
 	Core() Core
+	// Experts is how expert layers are shared out.
+	Experts() Experts
 	// Heads is how many of n attention heads this rank has, and the first one's number.
 	Heads(n int) (count, first int)
 }

@@ -14,6 +14,8 @@ type Ctx struct {
 	Train bool   // false: dropout off, and Saved is released unused
 	Seed  uint64 // of the run
 	Step  int    // from 1
+	// AddLoss takes losses that layers make besides the last one's; nil drops them.
+	AddLoss func(loss float64)
 }
 
 // Batch is one microbatch on one rank. T = Samples*Seq tokens, flat, sample after sample. With context parallelism Seq is
@@ -27,6 +29,9 @@ type Batch struct {
 	SampleIndex  *tensor.Tensor // [Samples] I32
 	Segments     *tensor.Tensor // [T] I32 or nil: document numbers inside a sample
 	Scale        float64        // 1 / valid tokens of the global batch: the only normaliser there is
+	SampleScale  float64        // 1 / samples of the global batch, for losses that are counted by sample
+	SampleSeq    int            // S: tokens of a whole sample
+	RowSample    []int32        // [T], on the host: which of this microbatch's samples a token belongs to
 }
 
 // Saved is what a forward keeps for its backward. Release drops it unused.

@@ -18,6 +18,7 @@ type model struct {
 	params []*nn.Param
 	batch  *nn.Batch
 	held   []*tensor.Tensor
+	extra  float64 // losses of inner layers in the last forward
 }
 
 func tiny(family nn.Family, change func(*nn.Config)) nn.Config {
@@ -56,11 +57,12 @@ func newModel(t *testing.T, cfg nn.Config) *model {
 
 func (m *model) load(samples int, cfg nn.Config) *nn.Batch {
 	T := samples * cfg.Sequence
-	b := &nn.Batch{Samples: samples, Seq: cfg.Sequence}
+	b := &nn.Batch{Samples: samples, Seq: cfg.Sequence, SampleSeq: cfg.Sequence, SampleScale: 1 / float64(samples)}
 	var tokens, targets, positions, index, sample []int32
 	valid := 0
 	for i := range T {
 		tokens, positions, index = append(tokens, int32((i*7+3)%cfg.Vocab)), append(positions, int32(i%cfg.Sequence)), append(index, int32(i))
+		b.RowSample = append(b.RowSample, int32(i/cfg.Sequence))
 		target := int32((i*5 + 1) % cfg.Vocab)
 		if i%4 == 3 {
 			target = -1
@@ -84,13 +86,17 @@ func (m *model) load(samples int, cfg nn.Config) *nn.Batch {
 }
 
 func (m *model) ctx() *nn.Ctx {
-	return &nn.Ctx{Context: context.Background(), Dev: m.dev, Batch: m.batch, Train: true, Seed: 5, Step: 2}
+	return &nn.Ctx{
+		Context: context.Background(), Dev: m.dev, Batch: m.batch, Train: true, Seed: 5, Step: 2,
+		AddLoss: func(x float64) { m.extra += x },
+	}
 }
 
 func (m *model) forward(t *testing.T) (float64, []nn.Saved) {
 	t.Helper()
 	var x *tensor.Tensor
 	var saved []nn.Saved
+	m.extra = 0
 	for _, l := range m.layers {
 		y, s, err := l.Forward(m.ctx(), x)
 		if err != nil {
@@ -101,7 +107,7 @@ func (m *model) forward(t *testing.T) (float64, []nn.Saved) {
 	var loss [1]float64
 	m.dev.Download(loss[:], x)
 	x.Release()
-	return loss[0], saved
+	return loss[0] + m.extra, saved
 }
 
 // backward runs all input gradients and then all weight gradients, or layer by layer.
@@ -151,6 +157,9 @@ var variants = map[string]func(*nn.Config){
 	"selective": func(c *nn.Config) { c.Dropout, c.Recompute = 0.3, nn.RecomputeSelective },
 	"full":      func(c *nn.Config) { c.Dropout, c.Recompute, c.Tied = 0.3, nn.RecomputeFull, true },
 	"headDim":   func(c *nn.Config) { c.HeadDim = 6 },
+	"experts":   func(c *nn.Config) { c.Experts, c.TopK, c.AuxLoss = 4, 2, 0.3 },
+	"switch":    func(c *nn.Config) { c.Experts, c.TopK, c.CapacityFactor, c.Recompute = 3, 1, 1, nn.RecomputeFull },
+	"capacity":  func(c *nn.Config) { c.Experts, c.TopK, c.CapacityFactor, c.AuxLoss = 3, 2, 0.8, 0.1 },
 }
 
 // TestCentralDifferences compares every gradient with (f(w+h) - f(w-h)) / 2h, which is exact to order h².

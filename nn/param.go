@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"triax/mesh"
 	"triax/tensor"
 )
@@ -44,6 +46,9 @@ type Span struct {
 	Axis mesh.Axis
 	Size int
 }
+
+// Expert says whether the parameter is cut over the expert axis, whose other ranks then hold other experts.
+func (p *Param) Expert() bool { return slices.Contains(p.Cut, mesh.EP) }
 
 // Len is the number of elements in memory on this rank, padding included.
 func (p *Param) Len() int { return tensor.Elements(p.Local...) }

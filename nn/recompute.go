@@ -43,7 +43,9 @@ func (r *recompute) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*te
 	s := saved.(*recomputeSaved)
 	x := s.x
 	s.x = nil
-	y, inner, err := r.Layer.Forward(ctx, x)
+	again := *ctx
+	again.AddLoss = nil // the first run has added them
+	y, inner, err := r.Layer.Forward(&again, x)
 	if err != nil {
 		dy.Release()
 		return nil, err

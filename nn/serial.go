@@ -14,6 +14,9 @@ func (Serial) Heads(n int) (count, first int) { return n, 0 }
 // Core works alone.
 func (Serial) Core() Core { return OneDevice{} }
 
+// Experts has all of them.
+func (Serial) Experts() Experts { return OneRank{} }
+
 // Replicated holds all of p.
 func (Serial) Replicated(p *Param) *Param { return whole(p) }
 

@@ -55,6 +55,8 @@ type Elementwise interface {
 	Add(y, x *Tensor)           // y += x
 	Scale(y *Tensor, s float64) // y *= s
 	AddBias(y, b *Tensor)       // y [T F] += b [F] on each row
+	ScaleRows(y, x, s *Tensor)  // y [T F] = x times s [T] row by row; y may be x
+	DotRows(s, x, y *Tensor)    // s [T] = x . y row by row
 	BiasGrad(db, dy *Tensor)    // db [F] += sum over rows of dy [T F]
 	Gelu(y, x *Tensor)          // tanh form (Hendrycks & Gimpel 2016, §2)
 	GeluGrad(dx, x, dy *Tensor) // dx = dy * gelu'(x); dx may be dy

@@ -36,17 +36,18 @@ func (p part) row(at, samples, seq int) int {
 }
 
 // load puts a microbatch into device memory: the part of its samples that this rank takes, stretch by stretch. scale
-// is one over the valid tokens of the whole global batch.
-func load(dev tensor.Device, samples []data.Sample, p part, scale float64) *nn.Batch {
+// is one over the valid tokens of the whole global batch, which has all samples.
+func load(dev tensor.Device, samples []data.Sample, p part, scale float64, all int) *nn.Batch {
 	seq := len(samples[0].Tokens)
-	b := &nn.Batch{Samples: len(samples), Seq: seq / p.of, Scale: scale}
+	b := &nn.Batch{Samples: len(samples), Seq: seq / p.of, Scale: scale, SampleScale: 1 / float64(all), SampleSeq: seq}
 	T := len(samples) * seq / p.of
 	tokens, targets, positions, index := make([]int32, 0, T), make([]int32, 0, T), make([]int32, 0, T), make([]int32, 0, T)
 	for _, r := range p.stretches(seq) {
-		for _, s := range samples {
+		for n, s := range samples {
 			tokens, targets = append(tokens, s.Tokens[r[0]:r[1]]...), append(targets, s.Targets[r[0]:r[1]]...)
 			for i := r[0]; i < r[1]; i++ {
 				positions, index = append(positions, int32(i)), append(index, int32(s.Index*seq+i))
+				b.RowSample = append(b.RowSample, int32(n))
 			}
 		}
 	}

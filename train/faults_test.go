@@ -39,8 +39,12 @@ func with(changes ...func(*configs.Config)) func(*configs.Config) {
 func zeroStage(n int) func(*configs.Config) { return func(c *configs.Config) { c.Zero.Stage = n } }
 func tied(c *configs.Config)                { c.Model.Tied = true }
 func plainSGD(c *configs.Config)            { c.Optim.Rule = "sgd" }
-func micros(n int) func(*configs.Config)    { return func(c *configs.Config) { c.Pipeline.Microbatches = n } }
-func named(s string) func(*configs.Config)  { return func(c *configs.Config) { c.Pipeline.Schedule = s } }
+func micros(n int) func(*configs.Config) {
+	return func(c *configs.Config) { c.Pipeline.Microbatches = n }
+}
+func named(s string) func(*configs.Config) {
+	return func(c *configs.Config) { c.Pipeline.Schedule = s }
+}
 
 var faultCases = []faultCase{
 	{"B1 tied, pipeline, ZeRO-1: shards of both copies added before the data-axis sum", with(mesh3(2, 2, 1), tied, zeroStage(1))},

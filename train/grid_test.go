@@ -128,10 +128,10 @@ func arrange(c *configs.Config, i int) {
 	c.Pipeline.Microbatches = microChoices(c.Pipeline.Schedule, pp, dp, i)
 	stages := pp * schedule.ChunksOf(c.Pipeline.Schedule, 0)
 	c.Model.Layers = max(2, stages) + pick(2, 3)
-	if pick(4, 1) == 3 {
+	if (i+i/4)%4 == 3 {
 		c.Pipeline.Balance = "cost"
 	}
-	c.Model.Tied = pick(2, 1) == 0
+	c.Model.Tied = (i+i/4)%2 == 0 // the stage goes with i mod 4
 	c.Model.Vocab = []int{17, 127, 509}[pick(3, 2)]
 	if pick(2, 2) == 1 {
 		c.Model.Family = nn.Llama
@@ -158,8 +158,22 @@ func arrange(c *configs.Config, i int) {
 	if rows := gridBatch / (dp * c.Pipeline.Microbatches) * gridSequence / c.Mesh.CP; tp > 1 && rows%tp == 0 {
 		c.Mesh.SequenceParallel = pick(2, 3) == 1
 	}
-	if dp%2 == 0 && pick(2, 2) == 1 {
-		c.Mesh.DP, c.Mesh.Replicate = dp/2, 2
+	if (i+i/4)%4 == 2 {
+		c.Model.Experts, c.Model.TopK, c.Model.AuxLoss = 4, 1+pick(2, 4), 0.1*float64(pick(2, 8))
+		if !c.Mesh.SequenceParallel && c.Mesh.CP == 1 && pick(2, 12) == 1 {
+			c.Model.CapacityFactor = 1
+		}
+	}
+	if dp%2 == 0 {
+		switch {
+		case c.Model.Experts > 0:
+			c.Mesh.DP, c.Mesh.EP = dp/2, 2
+		case pick(2, 2) == 1:
+			c.Mesh.DP, c.Mesh.Replicate = dp/2, 2
+		}
+		if dp == 4 && c.Model.Experts > 0 && pick(2, 3) == 1 {
+			c.Mesh.DP, c.Mesh.Replicate = 1, 2
+		}
 	}
 	c.Zero.KeepAfterForward = pick(2, 6) == 1
 	c.Zero.Overlap, c.Zero.Prefetch = pick(2, 3) == 0, pick(3, 5)
@@ -196,6 +210,8 @@ func label(c *configs.Config) string {
 	}
 	add(c.Mesh.Replicate > 1, fmt.Sprintf("replicate%d", c.Mesh.Replicate))
 	add(c.Mesh.CP > 1, fmt.Sprintf("cp%d", c.Mesh.CP))
+	add(c.Mesh.EP > 1, fmt.Sprintf("ep%d", c.Mesh.EP))
+	add(c.Model.Experts > 0, fmt.Sprintf("experts%d top%d aux%g capacity%g", c.Model.Experts, c.Model.TopK, c.Model.AuxLoss, c.Model.CapacityFactor))
 	add(c.Zero.Overlap, "overlap")
 	add(c.Model.Tied, "tied")
 	add(c.Model.KVHeads > 0, fmt.Sprintf("kv%d", c.Model.KVHeads))

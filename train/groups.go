@@ -13,9 +13,10 @@ import (
 // groups are the communicators of one rank. All ranks make theirs in the one order written here, up front:
 // a group made late or in another order on some rank is a deadlock in waiting.
 type groups struct {
-	world, shards, replicas, data, cp, tp *comm.Group
-	tied                                  *comm.Group         // nil where this rank holds no copy of a tied table
-	copies                                map[int]*comm.Group // runs of tensor ranks that hold the same key/value heads, by size
+	world, shards, replicas, data, ep, cp, tp *comm.Group
+	expertShards, expertData                  *comm.Group
+	tied                                      *comm.Group         // nil where this rank holds no copy of a tied table
+	copies                                    map[int]*comm.Group // runs of tensor ranks that hold the same key/value heads, by size
 }
 
 func openGroups(ctx context.Context, m mesh.Mesh, wire comm.Transport, ledger *comm.Ledger, tied bool, kvCopies int) (*groups, error) {
@@ -32,9 +33,12 @@ func openGroups(ctx context.Context, m mesh.Mesh, wire comm.Transport, ledger *c
 		axes []mesh.Axis
 	}{
 		{&g.world, "world", mesh.DefaultOrder},
-		{&g.shards, "dp", []mesh.Axis{mesh.DP, mesh.CP}},
+		{&g.shards, "dp", []mesh.Axis{mesh.DP, mesh.EP, mesh.CP}},
 		{&g.replicas, "dp_replicate", []mesh.Axis{mesh.Replicate}},
-		{&g.data, "data", []mesh.Axis{mesh.Replicate, mesh.DP, mesh.CP}},
+		{&g.data, "data", []mesh.Axis{mesh.Replicate, mesh.DP, mesh.EP, mesh.CP}},
+		{&g.expertShards, "dp_expert", []mesh.Axis{mesh.DP, mesh.CP}},
+		{&g.expertData, "data_expert", []mesh.Axis{mesh.Replicate, mesh.DP, mesh.CP}},
+		{&g.ep, "ep", []mesh.Axis{mesh.EP}},
 		{&g.cp, "cp", []mesh.Axis{mesh.CP}},
 		{&g.tp, "tp", []mesh.Axis{mesh.TP}},
 	} {
@@ -63,6 +67,7 @@ func openGroups(ctx context.Context, m mesh.Mesh, wire comm.Transport, ledger *c
 func (g *groups) forZero() zero.Groups {
 	return zero.Groups{
 		Shards: g.shards, Replicas: g.replicas, Data: g.data, World: g.world, Tied: g.tied,
+		ExpertShards: g.expertShards, ExpertData: g.expertData,
 		Span: func(s nn.Span) *comm.Group {
 			switch {
 			case s.Axis == mesh.TP && s.Size == 0:

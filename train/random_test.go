@@ -68,4 +68,3 @@ func randomConfig(seed uint64) *configs.Config {
 		}
 	}
 }
-

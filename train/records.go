@@ -118,8 +118,8 @@ func (r *records) close(w *Worker) {
 		Activations: peak(tensor.Activations), Workspace: peak(tensor.Workspace), Buffers: peak(tensor.Buffers), Inputs: peak(tensor.Inputs),
 		Peak: h.Total().Peak,
 	}
-	if w.replica() == 0 && w.coord[mesh.CP] == 0 {
-		s.params = w.opt.Counted()
+	if w.coord[mesh.DP] == 0 && w.coord[mesh.Replicate] == 0 && w.coord[mesh.CP] == 0 {
+		s.params = w.opt.Counted(w.coord[mesh.EP] == 0)
 	}
 }
 

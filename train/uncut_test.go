@@ -50,11 +50,16 @@ func uncut(t *testing.T, cfg *configs.Config, corpus *data.Corpus) *history {
 	curve := optim.NewCurve(cfg.Optim, cfg.Train.Steps)
 	for step := 1; step <= cfg.Train.Steps; step++ {
 		global := set.Global(step)
-		batch := load(dev, global.Samples, part{of: 1}, 1/float64(max(1, global.Valid)))
+		batch := load(dev, global.Samples, part{of: 1}, 1/float64(max(1, global.Valid)), len(global.Samples))
 		for _, p := range params {
 			dev.Zero(p.Grad)
 		}
-		h.loss = append(h.loss, passes(t, layers, &nn.Ctx{Context: context.Background(), Dev: dev, Batch: batch, Train: true, Seed: cfg.Train.Seed, Step: step}))
+		extra := 0.0
+		loss := passes(t, layers, &nn.Ctx{
+			Context: context.Background(), Dev: dev, Batch: batch, Train: true, Seed: cfg.Train.Seed, Step: step,
+			AddLoss: func(x float64) { extra += x },
+		})
+		h.loss = append(h.loss, loss+extra)
 		unload(batch)
 		g := values{}
 		sum := 0.0

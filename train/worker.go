@@ -8,6 +8,7 @@ import (
 	"triax/configs"
 	"triax/cp"
 	"triax/data"
+	"triax/ep"
 	"triax/mesh"
 	"triax/nn"
 	"triax/optim"
@@ -55,10 +56,10 @@ func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transp
 		return nil, err
 	}
 	w.part = part{rank: w.groups.cp.Place(), of: w.groups.cp.Size()}
-	w.kit = cp.Kit{
+	w.kit = ep.Kit{Group: w.groups.ep, Kit: cp.Kit{
 		Kit:   tp.Kit{Group: w.groups.tp, Sequence: p.cfg.Mesh.SequenceParallel && w.groups.tp.Size() > 1},
 		Group: w.groups.cp, Wire: wire, Ledger: ledger,
-	}
+	}}
 	mine := p.stagesOf(w.coord[mesh.PP])
 	runs := make([][2]int, len(mine))
 	for i, s := range mine {
@@ -96,11 +97,16 @@ func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transp
 
 // call is the layer context of a microbatch.
 func (w *Worker) call(ctx context.Context, micro int) *nn.Ctx {
-	return &nn.Ctx{Context: ctx, Dev: w.dev, Batch: w.batches[micro], Train: w.train, Seed: w.cfg.Train.Seed, Step: w.step}
+	return &nn.Ctx{
+		Context: ctx, Dev: w.dev, Batch: w.batches[micro], Train: w.train, Seed: w.cfg.Train.Seed, Step: w.step,
+		AddLoss: func(x float64) { w.loss += x },
+	}
 }
 
 // replica is this rank's place among the ranks that see different samples.
-func (w *Worker) replica() int { return w.coord[mesh.Replicate]*w.cfg.Mesh.DP + w.coord[mesh.DP] }
+func (w *Worker) replica() int {
+	return (w.coord[mesh.Replicate]*w.cfg.Mesh.DP+w.coord[mesh.DP])*w.cfg.Mesh.EP + w.coord[mesh.EP]
+}
 
 // Step trains on one global batch. The result is the same on all ranks.
 func (w *Worker) Step(ctx context.Context, step int, batch data.Batch) (zero.Result, error) {
@@ -157,7 +163,7 @@ func (w *Worker) walk(ctx context.Context, s *schedule.Schedule, batch data.Batc
 func (w *Worker) walkBatches(ctx context.Context, s *schedule.Schedule, parts [][]data.Sample, valid int, update func(context.Context) error) error {
 	scale := 1 / float64(max(1, valid))
 	for _, samples := range parts {
-		w.batches = append(w.batches, load(w.dev, samples, w.part, scale))
+		w.batches = append(w.batches, load(w.dev, samples, w.part, scale, w.cfg.Train.Batch))
 	}
 	defer func() {
 		for _, b := range w.batches {

@@ -46,7 +46,7 @@ func (o *Optimizer) fetch(ctx context.Context, b *bucket) {
 		return
 	}
 	m.data = o.dev.New(tensor.Buffers, b.padded)
-	m.coming = o.stream.Do(ctx, func(ctx context.Context) error { return o.shards.AllGather(ctx, o.dev, m.data, m.shard) })
+	m.coming = o.lane(o.shards(b)).Do(ctx, func(ctx context.Context) error { return o.shards(b).AllGather(ctx, o.dev, m.data, m.shard) })
 }
 
 // Free ends one use of a unit's parameters; with the last the whole copy is dropped.

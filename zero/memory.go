@@ -29,8 +29,9 @@ func (o *Optimizer) bounds(b *bucket) (lo, hi int) {
 	if o.cfg.Stage == 0 {
 		return 0, b.padded
 	}
-	s := b.padded / o.shards.Size()
-	return o.shards.Place() * s, (o.shards.Place() + 1) * s
+	g := o.shards(b)
+	s := b.padded / g.Size()
+	return g.Place() * s, (g.Place() + 1) * s
 }
 
 // attach points the parameters at the bucket's whole memory, or detaches them.

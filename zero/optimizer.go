@@ -29,9 +29,7 @@ type Optimizer struct {
 	// Check makes every step compare gradients that must be equal, before they are used.
 	Check bool
 
-	shards   *comm.Group // groups.Shards
 	replicas *comm.Group // groups.Replicas
-	data     *comm.Group // groups.Data
 
 	// Observe, when set, sees every piece of gradient that this rank owns, after all sums and before
 	// clipping and update. Pieces of replicas along other axes are seen by each of them.
@@ -43,22 +41,50 @@ type Groups struct {
 	Shards   *comm.Group // the data axis that shards are cut over
 	Replicas *comm.Group // outer data axis of hybrid sharding, over which shards are repeated
 	Data     *comm.Group // both together
-	World    *comm.Group // all ranks, for the global norm
-	Tied     *comm.Group // the pipeline ranks that hold copies of the tied table; nil on all others
+	// The same for experts, which ranks along the expert axis do not share; nil where there are none.
+	ExpertShards, ExpertData *comm.Group
+	World                    *comm.Group // all ranks, for the global norm
+	Tied                     *comm.Group // the pipeline ranks that hold copies of the tied table; nil on all others
 	// Span is the group of an extra gradient sum.
 	Span func(nn.Span) *comm.Group
+}
+
+func (g Groups) shards(expert bool) *comm.Group {
+	if expert {
+		return g.ExpertShards
+	}
+	return g.Shards
+}
+
+// shards is the group over which a bucket is cut, data the one over which it is replicated.
+func (o *Optimizer) shards(b *bucket) *comm.Group { return o.groups.shards(b.expert) }
+
+// lane is where calls on a group run: the stream, or at once where the group is this rank alone and the call is a copy, since a
+// device computes for one goroutine at a time.
+func (o *Optimizer) lane(g *comm.Group) *comm.Stream {
+	if g.Size() == 1 {
+		return nil
+	}
+	return o.stream
+}
+
+func (o *Optimizer) data(b *bucket) *comm.Group {
+	if b.expert {
+		return o.groups.ExpertData
+	}
+	return o.groups.Data
 }
 
 // New makes the memory of all units' parameters and fills in starting weights from the seed.
 func New(cfg Config, dev tensor.Device, rule optim.Rule, groups Groups, units []Unit, seed uint64) *Optimizer {
 	o := &Optimizer{
 		cfg: cfg, dev: dev, rule: rule, groups: groups, units: units, done: make([]bool, len(units)),
-		shards: groups.Shards, replicas: groups.Replicas, data: groups.Data,
+		replicas: groups.Replicas,
 	}
 	if cfg.Overlap {
 		o.stream = comm.NewStream()
 	}
-	o.buckets, o.of = partition(units, cfg, groups.Shards.Size())
+	o.buckets, o.of = partition(units, cfg, func(expert bool) int { return groups.shards(expert).Size() })
 	for _, b := range o.buckets {
 		o.open(b, func(b *bucket) {
 			for _, p := range b.params {

@@ -24,6 +24,7 @@ type bucket struct {
 	units  []int       // that use it
 	uses   map[int]int // number of units of each virtual stage that use it
 	tied   bool
+	expert bool // sharded and summed over the data axes without the expert axis
 
 	mem memory
 }
@@ -35,31 +36,36 @@ func (b *bucket) String() string {
 // partition forms buckets from units and tells which buckets each unit uses. A parameter that several
 // units share is in one bucket. Tied parameters get a bucket of their own, because its shards must
 // have the same borders on all pipeline ranks that hold a copy.
-func partition(units []Unit, cfg Config, shards int) (buckets []*bucket, of [][]*bucket) {
+// Experts' parameters have buckets of their own too: they are summed over other groups.
+func partition(units []Unit, cfg Config, shards func(expert bool) int) (buckets []*bucket, of [][]*bucket) {
 	limit := cfg.BucketElements
 	if limit == 0 {
 		limit = DefaultBucket
 	}
 	home := map[*nn.Param]*bucket{}
-	var open *bucket
+	var opened [2]*bucket // the open one of plain parameters, and of experts
 	openStage := -1
 	count := paramUses(units)
 	for _, u := range units {
-		if open != nil && (cfg.Stage == 3 || u.Stage != openStage) {
-			open = nil
+		if cfg.Stage == 3 || u.Stage != openStage {
+			opened, openStage = [2]*bucket{}, u.Stage
 		}
 		for _, p := range u.Params {
 			if home[p] != nil {
 				continue
 			}
-			b := open
+			open := &opened[0]
+			if p.Expert() {
+				open = &opened[1]
+			}
+			b := *open
 			if p.Tied || count[p] > 1 {
 				b = &bucket{tied: p.Tied}
 				buckets = append(buckets, b)
 			} else if b == nil || (cfg.Stage < 3 && b.len > 0 && b.len+p.Len() > limit) {
-				b = &bucket{}
+				b = &bucket{expert: p.Expert()}
 				buckets = append(buckets, b)
-				open, openStage = b, u.Stage
+				*open = b
 			}
 			b.offset = append(b.offset, b.len)
 			b.params = append(b.params, p)
@@ -68,7 +74,8 @@ func partition(units []Unit, cfg Config, shards int) (buckets []*bucket, of [][]
 		}
 	}
 	for _, b := range buckets {
-		b.padded = (b.len + shards - 1) / shards * shards
+		n := shards(b.expert)
+		b.padded = (b.len + n - 1) / n * n
 		b.uses = map[int]int{}
 	}
 	return buckets, bucketsOf(units, home)

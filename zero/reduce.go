@@ -68,7 +68,7 @@ func (o *Optimizer) scatter(ctx context.Context, b *bucket) error {
 	f := flight{bucket: b, grad: b.mem.grad, part: o.dev.New(tensor.Buffers, b.mem.sum.Len())}
 	b.mem.grad = nil
 	b.attach()
-	f.pending = o.stream.Do(ctx, func(ctx context.Context) error { return o.shards.ReduceScatter(ctx, o.dev, f.part, f.grad) })
+	f.pending = o.lane(o.shards(b)).Do(ctx, func(ctx context.Context) error { return o.shards(b).ReduceScatter(ctx, o.dev, f.part, f.grad) })
 	o.flights = append(o.flights, f)
 	keep := 0
 	if o.stream != nil {
@@ -128,6 +128,9 @@ func (o *Optimizer) reduceIfWhole(ctx context.Context, b *bucket) error {
 	if o.cfg.Stage == 1 {
 		lo, hi := o.bounds(b)
 		m.sum = o.dev.New(tensor.Buffers, hi-lo)
+		if o.shards(b).Size() == 1 {
+			o.dev.Copy(m.sum, m.grad)
+		}
 	}
 	m.reduced = o.stream.Do(ctx, func(ctx context.Context) error { return o.reduceBucket(ctx, b) })
 	if o.stream == nil {
@@ -140,10 +143,12 @@ func (o *Optimizer) reduceBucket(ctx context.Context, b *bucket) error {
 	m := &b.mem
 	switch o.cfg.Stage {
 	case 0:
-		return o.data.AllReduce(ctx, m.grad, comm.Sum)
+		return o.data(b).AllReduce(ctx, m.grad, comm.Sum)
 	case 1:
-		if err := o.shards.ReduceScatter(ctx, o.dev, m.sum, m.grad); err != nil {
-			return err
+		if g := o.shards(b); g.Size() > 1 {
+			if err := g.ReduceScatter(ctx, o.dev, m.sum, m.grad); err != nil {
+				return err
+			}
 		}
 	}
 	return o.replicas.AllReduce(ctx, m.sum, comm.Sum)

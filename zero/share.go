@@ -78,12 +78,13 @@ func (o *Optimizer) shares() []*share {
 }
 
 // Counted is the number of logical parameter elements that this rank counts, over its whole pipeline stages and
-// regardless of the data axis: summed over one replica it is the size of the model.
-func (o *Optimizer) Counted() int64 {
+// regardless of the data axis: summed over one replica it is the size of the model. Along the expert axis each rank counts its
+// experts, and the first one the rest.
+func (o *Optimizer) Counted(firstExperts bool) int64 {
 	n := int64(0)
 	for _, b := range o.buckets {
 		for _, p := range b.params {
-			if p.Counted {
+			if p.Counted && (firstExperts || p.Expert()) {
 				n += int64(p.Held())
 			}
 		}

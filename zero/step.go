@@ -103,11 +103,11 @@ func (o *Optimizer) finish(ctx context.Context, b *bucket, updated bool) *comm.P
 		o.dev.Zero(m.sum)
 	}
 	m.reduced = nil
-	return o.stream.Do(ctx, func(ctx context.Context) error {
+	return o.lane(o.shards(b)).Do(ctx, func(ctx context.Context) error {
 		if !updated || o.cfg.Stage == 0 || o.cfg.Stage == 3 {
 			return nil
 		}
-		return o.shards.AllGather(ctx, o.dev, m.data, m.shard)
+		return o.shards(b).AllGather(ctx, o.dev, m.data, m.shard)
 	})
 }
 
@@ -118,8 +118,9 @@ func (o *Optimizer) norm(ctx context.Context, loss float64) (Result, error) {
 	if o.replicas.Place() == 0 {
 		for _, b := range o.buckets {
 			// The part of the data axis's place, also where all places hold everything.
-			s := b.padded / o.shards.Size()
-			lo := o.shards.Place() * s
+			g := o.shards(b)
+			s := b.padded / g.Size()
+			lo := g.Place() * s
 			base, _ := o.bounds(b)
 			for _, p := range b.pieces(lo, lo+s) {
 				if p.param.Counted {

@@ -24,14 +24,17 @@ type item struct {
 // replicated parameters over the tensor axis, and both copies of a tied table. An error names parameter and ranks.
 func (o *Optimizer) Verify(ctx context.Context) error {
 	if o.cfg.Stage < 3 {
-		var whole []item
+		var whole [2][]item
 		for _, b := range o.buckets {
+			at := &whole[kindOf(b)]
 			for i, p := range b.params {
-				whole = append(whole, o.item("weight", p, b.mem.data.Flat(b.offset[i], b.offset[i]+p.Len())))
+				*at = append(*at, o.item("weight", p, b.mem.data.Flat(b.offset[i], b.offset[i]+p.Len())))
 			}
 		}
-		if err := o.same(ctx, o.shards, whole); err != nil {
-			return err
+		for i, items := range whole {
+			if err := o.same(ctx, o.groups.shards(i == 1), items); err != nil {
+				return err
+			}
 		}
 	}
 	return o.verifyPieces(ctx, func(yield func(string, piece, *tensor.Tensor)) {
@@ -62,16 +65,21 @@ func (o *Optimizer) verifyGrads(ctx context.Context) error {
 
 // verifyPieces compares owned pieces in every group whose members hold copies of them.
 func (o *Optimizer) verifyPieces(ctx context.Context, each func(yield func(string, piece, *tensor.Tensor))) error {
-	copies := o.replicas
+	copies := [2]*comm.Group{o.replicas, o.replicas}
 	if o.cfg.Stage == 0 {
-		copies = o.data
+		copies = [2]*comm.Group{o.groups.Data, o.groups.ExpertData}
 	}
-	var all, tied []item
+	var all [2][]item // plain and experts'
+	var tied []item
 	spans := map[nn.Span][]item{}
 	var order []nn.Span
 	each(func(what string, p piece, t *tensor.Tensor) {
 		it := o.item(what, p.param, t)
-		all = append(all, it)
+		i := 0
+		if p.param.Expert() {
+			i = 1
+		}
+		all[i] = append(all[i], it)
 		if p.param.Tied {
 			tied = append(tied, it)
 		}
@@ -82,8 +90,10 @@ func (o *Optimizer) verifyPieces(ctx context.Context, each func(yield func(strin
 			spans[s] = append(spans[s], it)
 		}
 	})
-	if err := o.same(ctx, copies, all); err != nil {
-		return err
+	for i, items := range all {
+		if err := o.same(ctx, copies[i], items); err != nil {
+			return err
+		}
 	}
 	for _, s := range order {
 		if err := o.same(ctx, o.groups.Span(s), spans[s]); err != nil {
@@ -94,6 +104,13 @@ func (o *Optimizer) verifyPieces(ctx context.Context, each func(yield func(strin
 		return nil
 	}
 	return o.same(ctx, o.groups.Tied, tied)
+}
+
+func kindOf(b *bucket) int {
+	if b.expert {
+		return 1
+	}
+	return 0
 }
 
 func (o *Optimizer) item(what string, p *nn.Param, t *tensor.Tensor) item {
@@ -109,7 +126,7 @@ func (o *Optimizer) item(what string, p *nn.Param, t *tensor.Tensor) item {
 
 // same gathers the members' sums and compares them; all members come to the same verdict.
 func (o *Optimizer) same(ctx context.Context, g *comm.Group, items []item) error {
-	if g.Size() == 1 || len(items) == 0 {
+	if len(items) == 0 || g.Size() == 1 {
 		return nil
 	}
 	n := len(items)

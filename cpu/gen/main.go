@@ -37,6 +37,7 @@ var families = []struct {
 	{"tile", tiles},
 	{"pack", packs},
 	{"rows", rows},
+	{"peak", peaks},
 }
 
 func generate() (map[string][]byte, error) {

@@ -21,7 +21,7 @@ func Run(t *testing.T, open func(t *testing.T) tensor.Device, tol float64) {
 	}{
 		{"memory/copy", copies}, {"memory/views", views}, {"matrix/gemm", gemms},
 		{"elementwise/add", sums}, {"elementwise/bias", biases}, {"elementwise/gelu", gelus},
-		{"elementwise/swiglu", swiglus}, {"elementwise/rope", ropes}, {"elementwise/dropout", dropouts},
+		{"elementwise/swiglu", swiglus}, {"elementwise/rope", ropes}, {"elementwise/rows", rowwises}, {"elementwise/dropout", dropouts},
 		{"normal/layernorm", layerNorms}, {"normal/rmsnorm", rmsNorms},
 		{"attend/shapes", attentions}, {"attend/differences", attentionDifferences}, {"attend/range", attentionRange}, {"attend/merge", attentionMerges},
 		{"lookup/embed", embeds}, {"loss/whole", losses}, {"loss/vocabularyParallel", shardedLosses},
