@@ -32,6 +32,7 @@ type MeshConfig struct {
 	CP               int      `toml:"cp"`
 	Replicate        int      `toml:"dp_replicate"`
 	SequenceParallel bool     `toml:"sequence_parallel"` // tensor peers also share out the tokens between layers
+	TPOverlap        bool     `toml:"tp_overlap"`        // sums of input gradients beside weight gradients; results are bit-equal with it off
 }
 
 // TrainConfig is the [train] section: the loop.

@@ -106,9 +106,37 @@ func (a *attention) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*te
 	if err != nil {
 		return nil, err
 	}
+	dqkv, err := a.coreGrad(ctx, s, do)
+	if err != nil {
+		return nil, err
+	}
+	return a.qkv.BackwardInput(ctx, s.qkv, dqkv)
+}
+
+// Backward is both halves.
+func (a *attention) Backward(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.Tensor, error) {
+	s := saved.(*attentionSaved)
+	defer s.Release()
+	out := s.out
+	s.out = nil
+	do, err := backwardLinear(ctx, a.out, out, []*tensor.Tensor{dy})
+	if err != nil {
+		return nil, err
+	}
+	dqkv, err := a.coreGrad(ctx, s, do)
+	if err != nil {
+		return nil, err
+	}
+	qkv := s.qkv
+	s.qkv = nil
+	return backwardLinear(ctx, a.qkv, qkv, dqkv)
+}
+
+// coreGrad is the gradients of queries, keys and values. It takes over do.
+func (a *attention) coreGrad(ctx *Ctx, s *attentionSaved, do *tensor.Tensor) ([]*tensor.Tensor, error) {
 	at := a.spec(ctx)
 	dq, dk, dv := ctx.Dev.New(tensor.Activations, s.q.Shape...), ctx.Dev.New(tensor.Activations, s.k.Shape...), ctx.Dev.New(tensor.Activations, s.v.Shape...)
-	err = a.core.Backward(ctx, dq, dk, dv, do, s.o, s.lse, s.q, s.k, s.v, at)
+	err := a.core.Backward(ctx, dq, dk, dv, do, s.o, s.lse, s.q, s.k, s.v, at)
 	do.Release()
 	if err != nil {
 		return nil, err
@@ -116,7 +144,7 @@ func (a *attention) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*te
 	s.core()
 	a.rope(ctx, dq, at.Heads, true)
 	a.rope(ctx, dk, at.KVHeads, true)
-	return a.qkv.BackwardInput(ctx, s.qkv, []*tensor.Tensor{dq, dk, dv})
+	return []*tensor.Tensor{dq, dk, dv}, nil
 }
 
 func (a *attention) BackwardWeight(ctx *Ctx, saved Saved) error {

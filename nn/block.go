@@ -107,6 +107,34 @@ func (b *block) branchInput(ctx *Ctx, dy *tensor.Tensor, n, l Layer, d dropout, 
 	return dx, nil
 }
 
+// Backward is both halves, branch by branch, so that what a weight gradient needs is dropped early.
+func (b *block) Backward(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.Tensor, error) {
+	s := saved.(*blockSaved)
+	defer s.Release()
+	dh, err := b.branchBackward(ctx, dy, b.n2, b.ml, b.d2, s[2:])
+	if err != nil {
+		return nil, err
+	}
+	return b.branchBackward(ctx, dh, b.n1, b.attn, b.d1, s[:2])
+}
+
+func (b *block) branchBackward(ctx *Ctx, dy *tensor.Tensor, n, l Layer, d dropout, saved []Saved) (*tensor.Tensor, error) {
+	defer dy.Release()
+	inner := saved[1]
+	saved[1] = nil
+	dx, err := Backward(ctx, l, inner, d.backward(ctx, dy))
+	if err != nil {
+		return nil, err
+	}
+	norm := saved[0]
+	saved[0] = nil
+	if dx, err = Backward(ctx, n, norm, dx); err != nil {
+		return nil, err
+	}
+	ctx.Dev.Add(dx, dy)
+	return dx, nil
+}
+
 // BackwardWeight goes through the parts in the order of the backward pass.
 func (b *block) BackwardWeight(ctx *Ctx, saved Saved) error {
 	s := saved.(*blockSaved)

@@ -55,6 +55,41 @@ type Layer interface {
 	BackwardWeight(ctx *Ctx, s Saved) error
 }
 
+// Joined is a layer that can do both halves of its backward at once, and so put communication of the one beside computation
+// of the other. It computes what BackwardInput followed by BackwardWeight computes, to the last bit.
+type Joined interface {
+	Backward(ctx *Ctx, s Saved, dy *tensor.Tensor) (dx *tensor.Tensor, err error)
+}
+
+// JoinedLinear is the same for a Linear.
+type JoinedLinear interface {
+	Backward(ctx *Ctx, s Saved, dys []*tensor.Tensor) (dx *tensor.Tensor, err error)
+}
+
+// Backward runs both halves, at once where the layer can.
+func Backward(ctx *Ctx, l Layer, s Saved, dy *tensor.Tensor) (*tensor.Tensor, error) {
+	if j, ok := l.(Joined); ok {
+		return j.Backward(ctx, s, dy)
+	}
+	dx, err := l.BackwardInput(ctx, s, dy)
+	if err != nil {
+		return nil, err
+	}
+	return dx, l.BackwardWeight(ctx, s)
+}
+
+// backwardLinear is Backward for a Linear.
+func backwardLinear(ctx *Ctx, l Linear, s Saved, dys []*tensor.Tensor) (*tensor.Tensor, error) {
+	if j, ok := l.(JoinedLinear); ok {
+		return j.Backward(ctx, s, dys)
+	}
+	dx, err := l.BackwardInput(ctx, s, dys)
+	if err != nil {
+		return nil, err
+	}
+	return dx, l.BackwardWeight(ctx, s)
+}
+
 // Linear is one or more matrices that share an input: y_i = x W_i^T (+ b_i), W_i [Out_i In].
 // Ownership as for Layer. Inside a model it is used by composite layers.
 type Linear interface {

@@ -76,6 +76,25 @@ func (m *mlp) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.T
 	if err != nil {
 		return nil, err
 	}
+	return m.up.BackwardInput(ctx, s.up, m.activationGrad(ctx, s, da))
+}
+
+// Backward is both halves.
+func (m *mlp) Backward(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.Tensor, error) {
+	s := saved.(*mlpSaved)
+	defer s.drop()
+	down, up := s.down, s.up
+	s.down, s.up = nil, nil
+	da, err := backwardLinear(ctx, m.down, down, []*tensor.Tensor{dy})
+	if err != nil {
+		up.Release()
+		return nil, err
+	}
+	return backwardLinear(ctx, m.up, up, m.activationGrad(ctx, s, da))
+}
+
+// activationGrad is the gradients of what is before the activation. It takes over da.
+func (m *mlp) activationGrad(ctx *Ctx, s *mlpSaved, da *tensor.Tensor) []*tensor.Tensor {
 	var dhs []*tensor.Tensor
 	if m.gated {
 		dgate, dup := ctx.Dev.New(tensor.Activations, da.Shape...), ctx.Dev.New(tensor.Activations, da.Shape...)
@@ -87,7 +106,7 @@ func (m *mlp) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.T
 		dhs = []*tensor.Tensor{da}
 	}
 	s.drop()
-	return m.up.BackwardInput(ctx, s.up, dhs)
+	return dhs
 }
 
 func (m *mlp) BackwardWeight(ctx *Ctx, saved Saved) error {

@@ -41,18 +41,38 @@ func (r *recompute) Forward(ctx *Ctx, x *tensor.Tensor) (*tensor.Tensor, Saved, 
 
 func (r *recompute) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.Tensor, error) {
 	s := saved.(*recomputeSaved)
+	if err := r.again(ctx, s); err != nil {
+		dy.Release()
+		return nil, err
+	}
+	return r.Layer.BackwardInput(ctx, s.inner, dy)
+}
+
+// Backward is both halves.
+func (r *recompute) Backward(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.Tensor, error) {
+	s := saved.(*recomputeSaved)
+	if err := r.again(ctx, s); err != nil {
+		dy.Release()
+		return nil, err
+	}
+	inner := s.inner
+	s.inner = nil
+	return Backward(ctx, r.Layer, inner, dy)
+}
+
+// again runs the forward a second time, for what it keeps.
+func (r *recompute) again(ctx *Ctx, s *recomputeSaved) error {
 	x := s.x
 	s.x = nil
 	again := *ctx
 	again.AddLoss = nil // the first run has added them
 	y, inner, err := r.Layer.Forward(&again, x)
 	if err != nil {
-		dy.Release()
-		return nil, err
+		return err
 	}
 	y.Release()
 	s.inner = inner
-	return r.Layer.BackwardInput(ctx, inner, dy)
+	return nil
 }
 
 func (r *recompute) BackwardWeight(ctx *Ctx, saved Saved) error {

@@ -82,13 +82,35 @@ func (c *column) Forward(ctx *nn.Ctx, x *tensor.Tensor) ([]*tensor.Tensor, nn.Sa
 }
 
 func (c *column) BackwardInput(ctx *nn.Ctx, saved nn.Saved, dys []*tensor.Tensor) (*tensor.Tensor, error) {
-	s := saved.(*columnSaved)
-	s.dys = dys
+	saved.(*columnSaved).dys = dys
+	return c.kit.reduce(ctx, c.partial(ctx, dys))
+}
+
+// Backward is both halves: the weight gradient is computed while the input gradient is summed.
+func (c *column) Backward(ctx *nn.Ctx, saved nn.Saved, dys []*tensor.Tensor) (*tensor.Tensor, error) {
+	if c.kit.Stream == nil || c.kit.Sequence {
+		// Sequence parallelism gathers the input again for the weight gradient: a call of the same group, which has to wait.
+		dx, err := c.BackwardInput(ctx, saved, dys)
+		if err != nil {
+			return nil, err
+		}
+		return dx, c.BackwardWeight(ctx, saved)
+	}
+	saved.(*columnSaved).dys = dys
+	pending := c.kit.start(ctx, c.partial(ctx, dys))
+	if err := c.BackwardWeight(ctx, saved); err != nil {
+		return nil, err
+	}
+	return pending.wait(ctx)
+}
+
+// partial is this rank's part of the input gradient: the sum of dy_i W_i over its rows of W_i.
+func (c *column) partial(ctx *nn.Ctx, dys []*tensor.Tensor) *tensor.Tensor {
 	dx := ctx.Dev.New(tensor.Activations, dys[0].Shape[0], c.parts[0].w.Local[1])
 	for i, p := range c.parts {
 		ctx.Dev.Gemm(dx, dys[i], p.w.Data, false, false, min(1, float64(i)))
 	}
-	return c.kit.reduce(ctx, dx)
+	return dx
 }
 
 func (c *column) BackwardWeight(ctx *nn.Ctx, saved nn.Saved) error {

@@ -14,6 +14,9 @@ type Kit struct {
 	// Sequence keeps only T/t token rows on each rank between the cut layers: all-reduce becomes all-gather
 	// before and reduce-scatter after (Korthikanti et al. 2022, §4.2.2).
 	Sequence bool
+	// Stream, when set, runs the reduction of a column-cut matrix's input gradient beside its weight gradient, which does not
+	// wait for it (Narayanan et al. 2021, §4, as Megatron-LM does it).
+	Stream *comm.Stream
 }
 
 var _ nn.Kit = Kit{}

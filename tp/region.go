@@ -1,6 +1,8 @@
 package tp
 
 import (
+	"context"
+
 	"triax/comm"
 	"triax/nn"
 	"triax/tensor"
@@ -23,25 +25,52 @@ func (k Kit) gather(ctx *nn.Ctx, x *tensor.Tensor, kind tensor.Kind) (*tensor.Te
 	return full, nil
 }
 
+// sum is a reduction under way.
+type sum struct {
+	kit     Kit
+	x, rows *tensor.Tensor // partial results; with sequence parallelism this rank's rows of the sum
+	pending *comm.Pending
+}
+
+// start begins what reduce does. x must be left alone until wait.
+func (k Kit) start(ctx *nn.Ctx, x *tensor.Tensor) sum {
+	s := sum{kit: k, x: x}
+	switch {
+	case k.degree() == 1:
+		return s
+	case k.Sequence:
+		s.rows = ctx.Dev.New(tensor.Activations, x.Shape[0]/k.degree(), x.Shape[1])
+		s.pending = k.Stream.Do(ctx, func(c context.Context) error { return k.Group.ReduceScatter(c, ctx.Dev, s.rows, x) })
+	default:
+		s.pending = k.Stream.Do(ctx, func(c context.Context) error { return k.Group.AllReduce(c, x, comm.Sum) })
+	}
+	return s
+}
+
+// wait ends it.
+func (s sum) wait(ctx *nn.Ctx) (*tensor.Tensor, error) {
+	if s.pending == nil {
+		return s.x, nil
+	}
+	if _, err := s.pending.Wait(ctx); err != nil {
+		return nil, err // the memory is the stream's until it has stopped
+	}
+	if s.rows == nil {
+		return s.x, nil
+	}
+	s.x.Release()
+	return s.rows, nil
+}
+
 // reduce sums the ranks' partial results x [T D] and leaves each the rows it keeps between layers:
 // all of them (all-reduce, in place) or its own (reduce-scatter). It takes x over.
 func (k Kit) reduce(ctx *nn.Ctx, x *tensor.Tensor) (*tensor.Tensor, error) {
-	if k.degree() == 1 {
-		return x, nil
-	}
-	if !k.Sequence {
-		if err := k.Group.AllReduce(ctx, x, comm.Sum); err != nil {
-			x.Release()
-			return nil, err
-		}
-		return x, nil
-	}
-	rows := ctx.Dev.New(tensor.Activations, x.Shape[0]/k.degree(), x.Shape[1])
-	err := k.Group.ReduceScatter(ctx, ctx.Dev, rows, x)
-	x.Release()
+	k.Stream = nil
+	s := k.start(ctx, x)
+	y, err := s.wait(ctx)
 	if err != nil {
-		rows.Release()
-		return nil, err
+		x.Release()
+		s.rows.Release()
 	}
-	return rows, nil
+	return y, err
 }

@@ -62,6 +62,11 @@ func (h *head) Forward(ctx *nn.Ctx, x *tensor.Tensor) (*tensor.Tensor, nn.Saved,
 	return ys[0], s, nil
 }
 
+// Backward is both halves of the column-cut matrix.
+func (h *head) Backward(ctx *nn.Ctx, s nn.Saved, dy *tensor.Tensor) (*tensor.Tensor, error) {
+	return h.column.Backward(ctx, s, []*tensor.Tensor{dy})
+}
+
 func (h *head) BackwardInput(ctx *nn.Ctx, s nn.Saved, dy *tensor.Tensor) (*tensor.Tensor, error) {
 	return h.column.BackwardInput(ctx, s, []*tensor.Tensor{dy})
 }

@@ -181,7 +181,7 @@ func arrange(c *configs.Config, i int) {
 	if pick(2, 9) == 1 {
 		c.Mesh.Axes = []string{"tp", "dp", "cp", "dp_replicate", "pp"}
 	}
-	c.Train.Verify = pick(5, 1) == 4
+	c.Train.Verify, c.Mesh.TPOverlap = pick(5, 1) == 4, pick(2, 7) == 0
 	c.Data.LastBatch = data.LastBatches[pick(3, 13)]
 }
 

@@ -15,16 +15,19 @@ import (
 type groups struct {
 	world, shards, replicas, data, ep, cp, tp *comm.Group
 	expertShards, expertData                  *comm.Group
-	tied                                      *comm.Group         // nil where this rank holds no copy of a tied table
+	tied                                      *comm.Group // nil where this rank holds no copy of a tied table
+	named                                     map[string]*comm.Group
 	copies                                    map[int]*comm.Group // runs of tensor ranks that hold the same key/value heads, by size
 }
 
 func openGroups(ctx context.Context, m mesh.Mesh, wire comm.Transport, ledger *comm.Ledger, tied bool, kvCopies int) (*groups, error) {
 	rank, c := wire.Rank(), m.Coord(wire.Rank())
-	g := &groups{copies: map[int]*comm.Group{}}
+	g := &groups{copies: map[int]*comm.Group{}, named: map[string]*comm.Group{}}
 	join := func(into **comm.Group, axis string, ranks []int) error {
 		var err error
-		*into, err = comm.NewGroup(ctx, wire, fmt.Sprintf("%s %v", axis, ranks), axis, ranks, ledger)
+		name := fmt.Sprintf("%s %v", axis, ranks)
+		*into, err = comm.NewGroup(ctx, wire, name, axis, ranks, ledger)
+		g.named[name] = *into
 		return err
 	}
 	for _, a := range []struct {

@@ -6,6 +6,7 @@ import (
 
 	"triax/comm/local"
 	"triax/configs"
+	"triax/nn"
 )
 
 // TestB45OverlapIsBitEqual: overlapped communication, any prefetch distance, and parameters kept after forward change no bit of any
@@ -74,5 +75,25 @@ func transports() map[string][]local.Option {
 		"copied late": {local.Copied(), local.Delayed(jitter)},
 		"rendezvous":  {local.Rendezvous()},
 		"delayed":     {local.Delayed(jitter), local.Rendezvous(), local.Copied()},
+	}
+}
+
+// TestTensorOverlapIsBitEqual: summing input gradients beside weight gradients changes no bit.
+func TestTensorOverlapIsBitEqual(t *testing.T) {
+	for _, sequence := range []bool{false, true} {
+		c := base()
+		c.Mesh.TP, c.Mesh.PP, c.Mesh.SequenceParallel, c.Pipeline.Microbatches = 4, 2, sequence, 3
+		c.Model.Recompute, c.Model.RecomputeLayers = nn.RecomputeFull, 2
+		corpus := letters(t, 17, gridTokens)
+		want, plain := cutRun(t, c, corpus)
+		over := *c
+		over.Mesh.TPOverlap = true
+		got, res := cutRun(t, &over, corpus)
+		if d := compare(got, want); d.relative != 0 {
+			t.Errorf("sequence parallel %v: relative difference %.3g at %s", sequence, d.relative, d.where)
+		}
+		if fmt.Sprint(calls(res)) != fmt.Sprint(calls(plain)) {
+			t.Errorf("sequence parallel %v: calls %v, without overlap %v", sequence, calls(res), calls(plain))
+		}
 	}
 }

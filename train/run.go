@@ -117,7 +117,9 @@ func (r *run) start(ctx context.Context) error {
 			return nil
 		})
 	}
-	return g.Wait()
+	err := g.Wait()
+	world.Close() // all ranks have stopped
+	return err
 }
 
 // guarded turns a panic outside any op into an error.

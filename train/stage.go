@@ -112,10 +112,7 @@ func (s *stage) Backward(ctx context.Context, micro int, dy *tensor.Tensor) (*te
 	s.weights++
 	for i := len(s.layers) - 1; i >= 0; i-- {
 		var err error
-		if dy, err = s.input(c, micro, i, dy); err != nil {
-			return nil, err
-		}
-		if err := s.weight(c, micro, i); err != nil {
+		if dy, err = s.both(c, micro, i, dy); err != nil {
 			return nil, err
 		}
 	}
@@ -136,6 +133,23 @@ func (s *stage) input(c *nn.Ctx, micro, i int, dy *tensor.Tensor) (*tensor.Tenso
 	}
 	s.opt.FreeAfterBackward(s.unit + i)
 	return dx, nil
+}
+
+// both is input and weight gradient of a layer.
+func (s *stage) both(c *nn.Ctx, micro, i int, dy *tensor.Tensor) (*tensor.Tensor, error) {
+	if err := ended(c); err != nil {
+		return nil, err
+	}
+	if err := s.opt.Gather(c, s.unit+i, -1); err != nil {
+		return nil, err
+	}
+	s.opt.OpenGrad(s.unit + i)
+	dx, err := nn.Backward(c, s.layers[i], s.saved[micro][i], dy)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.layers[i].Name(), err)
+	}
+	s.opt.FreeAfterBackward(s.unit + i)
+	return dx, s.opt.CloseGrad(c, s.unit+i, s.weights == s.micros)
 }
 
 func (s *stage) weight(c *nn.Ctx, micro, i int) error {

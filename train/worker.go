@@ -21,19 +21,21 @@ import (
 
 // Worker is one rank: its device, its slice of the model, and its line of the schedule.
 type Worker struct {
-	cfg    *configs.Config
-	mesh   mesh.Mesh
-	coord  mesh.Coord
-	dev    tensor.Device
-	wire   comm.Transport
-	ledger *comm.Ledger
-	groups *groups
-	kit    nn.Kit
-	part   part // of every sample
-	sched  *schedule.Schedule
-	stages map[int]*stage
-	opt    *zero.Optimizer
-	curve  optim.Curve
+	cfg      *configs.Config
+	mesh     mesh.Mesh
+	coord    mesh.Coord
+	dev      tensor.Device
+	wire     comm.Transport
+	ledger   *comm.Ledger
+	recorder *comm.Recorder // of every call, with [train] verify
+	groups   *groups
+	kit      nn.Kit
+	stream   *comm.Stream // of the tensor axis; nil without overlap
+	part     part         // of every sample
+	sched    *schedule.Schedule
+	stages   map[int]*stage
+	opt      *zero.Optimizer
+	curve    optim.Curve
 
 	step    int
 	train   bool
@@ -51,13 +53,21 @@ func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transp
 		sched: p.sched, stages: map[int]*stage{}, curve: optim.NewCurve(p.cfg.Optim, p.cfg.Train.Steps),
 	}
 	model := p.cfg.Model
+	if p.cfg.Train.Verify {
+		w.recorder = comm.NewRecorder(wire.Rank())
+		wire = comm.Recorded(wire, w.recorder)
+		w.wire = wire
+	}
 	var err error
 	if w.groups, err = openGroups(ctx, w.mesh, wire, ledger, p.tiedAcross(), p.kvCopies()); err != nil {
 		return nil, err
 	}
 	w.part = part{rank: w.groups.cp.Place(), of: w.groups.cp.Size()}
+	if p.cfg.Mesh.TPOverlap && w.groups.tp.Size() > 1 {
+		w.stream = comm.NewStream()
+	}
 	w.kit = ep.Kit{Group: w.groups.ep, Kit: cp.Kit{
-		Kit:   tp.Kit{Group: w.groups.tp, Sequence: p.cfg.Mesh.SequenceParallel && w.groups.tp.Size() > 1},
+		Kit:   tp.Kit{Group: w.groups.tp, Sequence: p.cfg.Mesh.SequenceParallel && w.groups.tp.Size() > 1, Stream: w.stream},
 		Group: w.groups.cp, Wire: wire, Ledger: ledger,
 	}}
 	mine := p.stagesOf(w.coord[mesh.PP])
@@ -123,7 +133,10 @@ func (w *Worker) Step(ctx context.Context, step int, batch data.Batch) (zero.Res
 		return res, err
 	}
 	if w.cfg.Train.Verify {
-		return res, w.opt.Verify(ctx)
+		if err := w.opt.Verify(ctx); err != nil {
+			return res, err
+		}
+		return res, w.sameSequences(ctx)
 	}
 	return res, nil
 }
@@ -192,6 +205,7 @@ func (w *Worker) walkBatches(ctx context.Context, s *schedule.Schedule, parts []
 
 // Close gives the rank's memory back and stops its threads.
 func (w *Worker) Close() {
+	w.stream.Close()
 	if w.opt != nil {
 		w.opt.Close()
 	}
