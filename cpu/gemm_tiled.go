@@ -5,7 +5,7 @@ package cpu
 const (
 	blockK = 384
 	blockM = 256
-	blockN = 3072
+	blockN = 192
 
 	// wholeSize is the most elements of the operand that is packed for all threads at once, some of the third-level cache:
 	// beyond it k is walked in stretches.
@@ -128,17 +128,23 @@ func (t *tiledTask[T]) wholeAt(pc, kc int) []T {
 	return t.whole[(pc-t.k0)*short:][:short*kc]
 }
 
-// region computes rows m0 up to m1 and columns n0 up to n1.
+// region computes rows m0 up to m1 and columns n0 up to n1: part after part of c small enough to stay near over all of k.
 func (t *tiledTask[T]) region(p *packed[T], m0, m1, n0, n1 int) {
 	depth := depthOf(t.k)
-	for jc := n0; jc < n1; jc += blockN {
-		nc := min(blockN, n1-jc)
-		for pc := t.k0; pc < max(1, t.k1); pc += depth {
-			kc := min(depth, t.k1-pc)
-			b := t.blockB(p, jc, nc, pc, kc)
-			for ic := m0; ic < m1; ic += blockM {
-				mc := min(blockM, m1-ic)
-				t.block(t.blockA(p, ic, mc, pc, kc), b, ic, mc, jc, nc, kc, t.add || pc > 0)
+	rows, cols := m1-m0, blockN
+	if t.byRows {
+		rows, cols = blockM, n1-n0
+	}
+	for ir := m0; ir < m1; ir += rows {
+		for jc := n0; jc < n1; jc += cols {
+			nc := min(cols, n1-jc)
+			for pc := t.k0; pc < max(1, t.k1); pc += depth {
+				kc := min(depth, t.k1-pc)
+				b := t.blockB(p, jc, nc, pc, kc)
+				for ic := ir; ic < min(ir+rows, m1); ic += blockM {
+					mc := min(blockM, m1-ic)
+					t.block(t.blockA(p, ic, mc, pc, kc), b, ic, mc, jc, nc, kc, t.add || pc > 0)
+				}
 			}
 		}
 	}
