@@ -47,7 +47,9 @@ func (d *core[T]) attend(op string, at tensor.Attention, out, lse, q, k, v *tens
 		t.segments = at.Segments.I32()
 		t.keySegments = t.segments
 		if at.Full {
-			demand(at.KeySegments != nil && at.KeySegments.Len() == tokens, op+": KeySegments of every key", at.Segments)
+			if at.KeySegments == nil || at.KeySegments.Len() != tokens {
+				wrongShapes(op+": KeySegments of every key", at.Segments)
+			}
 			t.keySegments = at.KeySegments.I32()
 		}
 	}
@@ -55,7 +57,9 @@ func (d *core[T]) attend(op string, at tensor.Attention, out, lse, q, k, v *tens
 		t.at.SeqTotal = at.Seq
 	}
 	if at.Rate > 0 {
-		demand(at.SampleIndex != nil && at.SampleIndex.Len() == at.Samples, op+": dropout needs SampleIndex", q)
+		if at.SampleIndex == nil || at.SampleIndex.Len() != at.Samples {
+			wrongShapes(op+": dropout needs SampleIndex", q)
+		}
 		t.samples = at.SampleIndex.I32()
 	}
 	if d.tile == nil {

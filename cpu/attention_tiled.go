@@ -113,12 +113,7 @@ func (a *tiledAttention[T]) scores(w *attentionWorker[T], b queries) {
 		return
 	}
 	for i := range b.n {
-		row := w.p[i*b.keys:][:a.keys(b.first+i)]
-		for j := range row {
-			if !a.sees(b.sample, b.first+i, j) {
-				row[j] = T(math.Inf(-1))
-			}
-		}
+		a.blindRow(w.p[i*b.keys:][:a.keys(b.first+i)], b.sample, b.first+i)
 	}
 }
 
@@ -185,15 +180,34 @@ func (a *tiledAttention[T]) blockBackward(w *attentionWorker[T], b queries) {
 
 // dropRow applies dropout to a query's weights (or their gradients).
 func (a *tiledAttention[T]) dropRow(row []T, b queries, s int) {
-	if a.at.Rate == 0 {
+	if a.at.Rate == 0 || len(row) == 0 {
 		return
 	}
 	base, scale := a.dropBase(b.sample, b.head, s), T(1/(1-a.at.Rate))
+	if a.rows != nil && a.rows.dropout != nil {
+		state, _, limit := a.mask.Stream(base)
+		a.rows.dropout(first(row), first(row), len(row), state, limit, float32(scale))
+		return
+	}
 	for j := range row {
 		if a.mask.Keeps(base + uint64(j)) {
 			row[j] *= scale
 		} else {
 			row[j] = 0
+		}
+	}
+}
+
+// blindRow sets the scores of keys that query s does not see to -Inf.
+func (a *tiledAttention[T]) blindRow(row []T, sample, s int) {
+	if a.rows != nil {
+		own := a.segments[sample*a.at.Seq+s]
+		a.rows.blind(first(row), &a.keySegments[sample*a.at.Seq], len(row), own)
+		return
+	}
+	for j := range row {
+		if !a.sees(sample, s, j) {
+			row[j] = T(math.Inf(-1))
 		}
 	}
 }

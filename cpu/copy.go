@@ -7,29 +7,40 @@ import (
 	"triax/tensor"
 )
 
+// Zero is shared out too: the first touch of fresh memory costs more than most arithmetic.
 func (d *core[T]) Zero(t *tensor.Tensor) {
-	switch s := t.Data().(type) {
+	d.ops.zero = zeroTask{t.Data()}
+	d.team.split(t.Len(), 1024, t.Len(), &d.ops.zero)
+}
+
+type zeroTask struct{ x any }
+
+func (z *zeroTask) run(_, lo, hi int) {
+	switch x := z.x.(type) {
 	case []float32:
-		clear(s)
+		clear(x[lo:hi])
 	case []float64:
-		clear(s)
+		clear(x[lo:hi])
 	case []int32:
-		clear(s)
+		clear(x[lo:hi])
 	case []uint16:
-		clear(s)
+		clear(x[lo:hi])
 	default:
-		panic(fmt.Sprintf("cpu: Zero: %v is not in host memory", t))
+		panic(fmt.Sprintf("cpu: Zero: %T is not in host memory", x))
 	}
 }
 
 // Copy converts when the types differ.
 func (d *core[T]) Copy(dst, src *tensor.Tensor) {
 	n := sameLen("Copy", dst, src)
-	d.ops.copy = copyTask{dst.Data(), src.Data()}
+	d.ops.copy = copyTask{dst.Data(), src.Data(), d.rows}
 	d.team.split(n, 1024, n, &d.ops.copy)
 }
 
-type copyTask struct{ dst, src any }
+type copyTask struct {
+	dst, src any
+	rows     *rowOps
+}
 
 func (c *copyTask) run(_, lo, hi int) {
 	switch dst := c.dst.(type) {
@@ -42,6 +53,10 @@ func (c *copyTask) run(_, lo, hi int) {
 			convert(dst[lo:hi], src[lo:hi])
 			return
 		case []uint16:
+			if k := c.rows; k != nil && k.fromBF16 != nil && lo < hi {
+				k.fromBF16(&dst[lo], &src[lo], hi-lo)
+				return
+			}
 			fromBF16(dst[lo:hi], src[lo:hi])
 			return
 		}
@@ -60,6 +75,10 @@ func (c *copyTask) run(_, lo, hi int) {
 	case []uint16:
 		switch src := c.src.(type) {
 		case []float32:
+			if k := c.rows; k != nil && k.toBF16 != nil && lo < hi {
+				k.toBF16(&dst[lo], &src[lo], hi-lo)
+				return
+			}
 			toBF16(dst[lo:hi], src[lo:hi])
 			return
 		case []float64:

@@ -71,6 +71,7 @@ func newCore[T float](opts Options) *core[T] {
 // so that a call allocates nothing.
 type ops[T float] struct {
 	copy      copyTask
+	zero      zeroTask
 	gemm      gemmTask[T]
 	tiled     tiledTask[T]
 	transpose transposeTask[T]

@@ -15,7 +15,9 @@ func (d *core[T]) Rope(x, positions *tensor.Tensor, heads int, base float64, inv
 	if inverse {
 		r.sign = -1
 	}
-	r.frequencies(base)
+	r.rows = d.rows
+	r.frequencies(base, d.opts.Threads)
+	r.remember()
 	d.team.split(rows, 1, 4*x.Len(), r)
 }
 
@@ -24,33 +26,75 @@ type ropeTask[T float] struct {
 	positions []int32
 	heads     int
 	dim       int // of a head
-	sign      float64
+	sign      T
 	base      float64
 	freq      []float64 // radians a position, by pair
+	table     []T       // the turns of the first positions: dim/2 cosines, then as many sines
+	turns     [][]T     // by worker: the turn of a later position
+	rows      *rowOps
 }
 
 // frequencies are base^(-2i/dim), kept from call to call.
-func (r *ropeTask[T]) frequencies(base float64) {
+func (r *ropeTask[T]) frequencies(base float64, threads int) {
 	if r.base == base && len(r.freq) == r.dim/2 {
 		return
 	}
-	r.base, r.freq = base, make([]float64, r.dim/2)
+	r.base, r.freq, r.table, r.turns = base, make([]float64, r.dim/2), nil, make([][]T, threads)
 	for i := range r.freq {
 		r.freq[i] = math.Pow(base, -2*float64(i)/float64(r.dim))
 	}
+	for w := range r.turns {
+		r.turns[w] = make([]T, r.dim)
+	}
 }
 
-func (r *ropeTask[T]) run(_, lo, hi int) {
+// tablePositions is how many positions' turns are kept.
+const tablePositions = 1 << 13
+
+// remember lets the table hold all positions at hand that are below tablePositions.
+func (r *ropeTask[T]) remember() {
+	var top int32 = -1
+	for _, p := range r.positions {
+		top = max(top, min(p, tablePositions-1))
+	}
+	for p := len(r.table) / r.dim; p <= int(top); p++ {
+		r.table = append(r.table, r.compute(r.turns[0], p)...)
+	}
+}
+
+// compute is the turn of position p.
+func (r *ropeTask[T]) compute(turn []T, p int) []T {
+	for i, f := range r.freq {
+		sin, cos := math.Sincos(float64(p) * f)
+		turn[i], turn[len(r.freq)+i] = T(cos), T(sin)
+	}
+	return turn
+}
+
+func (r *ropeTask[T]) run(w, lo, hi int) {
 	half := r.dim / 2
 	for t := lo; t < hi; t++ {
-		row := r.x[t*r.heads*r.dim:][:r.heads*r.dim]
-		for i, f := range r.freq {
-			sin, cos := math.Sincos(float64(r.positions[t]) * f)
-			s, c := T(sin*r.sign), T(cos)
-			for o := i; o < len(row); o += r.dim {
-				a, b := row[o], row[o+half]
-				row[o], row[o+half] = a*c-b*s, b*c+a*s
-			}
+		var turn []T
+		if p := int(r.positions[t]); p >= 0 && p < tablePositions {
+			turn = r.table[p*r.dim:][:r.dim]
+		} else {
+			turn = r.compute(r.turns[w], p)
 		}
+		for row := r.x[t*r.heads*r.dim:][:r.heads*r.dim]; len(row) > 0; row = row[r.dim:] {
+			r.turn(row[:half], row[half:r.dim], turn[:half], turn[half:])
+		}
+	}
+}
+
+// turn turns the pairs of one head.
+func (r *ropeTask[T]) turn(x, y, cos, sin []T) {
+	if r.rows != nil {
+		r.rows.rope(first(x), first(y), first(cos), first(sin), len(x), float32(r.sign))
+		return
+	}
+	for i, a := range x {
+		b := y[i]
+		c, s := cos[i], sin[i]*r.sign
+		x[i], y[i] = a*c-b*s, b*c+a*s
 	}
 }

@@ -23,7 +23,20 @@ type rowOps struct {
 	normGrad   func(dst, dy, w, src *float32, n int, mean, rstd, sum, dot float32)
 	normWeight func(dw, dy, src *float32, n int, mean, rstd float32)
 	scores     func(dst, p, dp *float32, n int, delta, scale float32)
+	scaleTo    func(dst, src *float32, n int, s float32)
+	rope       func(x, y, cos, sin *float32, n int, sign float32)
+	blind      func(dst *float32, numbers *int32, n int, own int32)
+	sgd        func(w, g *float32, n int, rate, scale, decay float32)
+	momentum   func(w, g, m *float32, n int, rate, momentum, scale, decay float32)
+	sumSquares func(src *float32, groups int) float64
+	group      int // elements of a group of sumSquares
 	adamw      func(w, g, m, v *float32, n int, scale, beta1, rest1, beta2, rest2, step, eps, keep float32)
+
+	// Those below are nil without AVX-512.
+
+	dropout  func(dst, src *float32, n int, state, limit uint64, scale float32)
+	fromBF16 func(dst *float32, src *uint16, n int)
+	toBF16   func(dst *uint16, src *float32, n int)
 }
 
 // first is the address of x's first element as a float32, which it must be.

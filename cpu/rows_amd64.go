@@ -52,6 +52,16 @@ func rowScaleAVX512(dst *float32, n int, s float32)
 //go:noescape
 func rowScaleAVX2(dst *float32, n int, s float32)
 
+// rowScaleToAVX512: dst = s src.
+//
+//go:noescape
+func rowScaleToAVX512(dst *float32, src *float32, n int, s float32)
+
+// rowScaleToAVX2: dst = s src.
+//
+//go:noescape
+func rowScaleToAVX2(dst *float32, src *float32, n int, s float32)
+
 // rowDotAVX512: the sum of x y.
 //
 //go:noescape
@@ -181,6 +191,46 @@ func rowScoresAVX512(dst *float32, p *float32, dp *float32, n int, delta float32
 //
 //go:noescape
 func rowScoresAVX2(dst *float32, p *float32, dp *float32, n int, delta float32, scale float32)
+
+// rowRopeAVX512: turns the pairs (x, y) by angles of the given cosines and sines, back where sign is -1.
+//
+//go:noescape
+func rowRopeAVX512(x *float32, y *float32, cos *float32, sin *float32, n int, sign float32)
+
+// rowRopeAVX2: turns the pairs (x, y) by angles of the given cosines and sines, back where sign is -1.
+//
+//go:noescape
+func rowRopeAVX2(x *float32, y *float32, cos *float32, sin *float32, n int, sign float32)
+
+// rowBlindAVX512: dst = -Inf where a number is not the one of the row.
+//
+//go:noescape
+func rowBlindAVX512(dst *float32, numbers *int32, n int, own int32)
+
+// rowBlindAVX2: dst = -Inf where a number is not the one of the row.
+//
+//go:noescape
+func rowBlindAVX2(dst *float32, numbers *int32, n int, own int32)
+
+// rowSGDAVX512: w = w - rate (scale grad + decay w).
+//
+//go:noescape
+func rowSGDAVX512(w *float32, grad *float32, n int, rate float32, scale float32, decay float32)
+
+// rowSGDAVX2: w = w - rate (scale grad + decay w).
+//
+//go:noescape
+func rowSGDAVX2(w *float32, grad *float32, n int, rate float32, scale float32, decay float32)
+
+// rowMomentumAVX512: m = momentum m + scale grad + decay w, w = w - rate m.
+//
+//go:noescape
+func rowMomentumAVX512(w *float32, grad *float32, m *float32, n int, rate float32, momentum float32, scale float32, decay float32)
+
+// rowMomentumAVX2: m = momentum m + scale grad + decay w, w = w - rate m.
+//
+//go:noescape
+func rowMomentumAVX2(w *float32, grad *float32, m *float32, n int, rate float32, momentum float32, scale float32, decay float32)
 
 // rowAdamWAVX512: one step of AdamW: m = beta1 m + rest1 scale grad, v = beta2 v + rest2 (scale grad)^2, w = keep w - step m / (sqrt(v) + eps).
 //

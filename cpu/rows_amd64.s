@@ -851,6 +851,75 @@ end:
 	VZEROUPPER
 	RET
 
+// func rowScaleToAVX512(dst *float32, src *float32, n int, s float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·rowScaleToAVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS s+24(FP), Z0
+	XORQ         BX, BX
+	CMPQ         DX, $0x10
+	JLT          rest
+
+loop:
+	VMOVUPS (CX)(BX*1), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*1)
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, DX
+	CMPQ    DX, $0x10
+	JGE     loop
+
+rest:
+	TESTQ     DX, DX
+	JZ        end
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, DX
+	KMOVW     DX, K1
+	VMOVUPS.Z (CX)(BX*1), K1, Z1
+	VMULPS    Z0, Z1, Z0
+	VMOVUPS   Z0, K1, (AX)(BX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowScaleToAVX2(dst *float32, src *float32, n int, s float32)
+// Requires: AVX
+TEXT ·rowScaleToAVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS s+24(FP), Y0
+	XORQ         BX, BX
+	CMPQ         DX, $0x08
+	JLT          rest
+
+loop:
+	VMOVUPS (CX)(BX*1), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*1)
+	ADDQ    $0x20, BX
+	SUBQ    $0x08, DX
+	CMPQ    DX, $0x08
+	JGE     loop
+
+rest:
+	TESTQ      DX, DX
+	JZ         end
+	LEAQ       vectorOnes<>+0(SB), SI
+	MOVQ       $+8, DI
+	SUBQ       DX, DI
+	VMOVUPS    (SI)(DI*4), Y1
+	VMASKMOVPS (CX)(BX*1), Y1, Y2
+	VMULPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*1)
+
+end:
+	VZEROUPPER
+	RET
+
 // func rowDotAVX512(x *float32, y *float32, n int) float32
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·rowDotAVX512(SB), NOSPLIT, $0-28
@@ -2550,6 +2619,382 @@ rest:
 	VMASKMOVPS (CX)(SI*1), Y2, Y1
 	VMULPS     Y1, Y0, Y0
 	VMASKMOVPS Y0, Y2, (AX)(SI*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowRopeAVX512(x *float32, y *float32, cos *float32, sin *float32, n int, sign float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·rowRopeAVX512(SB), NOSPLIT, $0-44
+	MOVQ         x+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         cos+16(FP), DX
+	MOVQ         sin+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSS sign+40(FP), Z0
+	XORQ         DI, DI
+	CMPQ         SI, $0x10
+	JLT          rest
+
+loop:
+	VMOVUPS      (AX)(DI*1), Z1
+	VMOVUPS      (CX)(DI*1), Z2
+	VMOVUPS      (DX)(DI*1), Z3
+	VMOVUPS      (BX)(DI*1), Z4
+	VMULPS       Z0, Z4, Z4
+	VMULPS       Z3, Z1, Z5
+	VMULPS       Z3, Z2, Z3
+	VFNMADD231PS Z2, Z4, Z5
+	VFMADD231PS  Z4, Z1, Z3
+	VMOVUPS      Z5, (AX)(DI*1)
+	VMOVUPS      Z3, (CX)(DI*1)
+	ADDQ         $0x40, DI
+	SUBQ         $0x10, SI
+	CMPQ         SI, $0x10
+	JGE          loop
+
+rest:
+	TESTQ        SI, SI
+	JZ           end
+	MOVQ         $-1, R8
+	BZHIQ        SI, R8, SI
+	KMOVW        SI, K1
+	VMOVUPS.Z    (AX)(DI*1), K1, Z1
+	VMOVUPS.Z    (CX)(DI*1), K1, Z2
+	VMOVUPS.Z    (DX)(DI*1), K1, Z3
+	VMOVUPS.Z    (BX)(DI*1), K1, Z4
+	VMULPS       Z0, Z4, Z0
+	VMULPS       Z3, Z1, Z4
+	VMULPS       Z3, Z2, Z3
+	VFNMADD231PS Z2, Z0, Z4
+	VFMADD231PS  Z0, Z1, Z3
+	VMOVUPS      Z4, K1, (AX)(DI*1)
+	VMOVUPS      Z3, K1, (CX)(DI*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowRopeAVX2(x *float32, y *float32, cos *float32, sin *float32, n int, sign float32)
+// Requires: AVX, FMA3
+TEXT ·rowRopeAVX2(SB), NOSPLIT, $0-44
+	MOVQ         x+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         cos+16(FP), DX
+	MOVQ         sin+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSS sign+40(FP), Y0
+	XORQ         DI, DI
+	CMPQ         SI, $0x08
+	JLT          rest
+
+loop:
+	VMOVUPS      (AX)(DI*1), Y1
+	VMOVUPS      (CX)(DI*1), Y2
+	VMOVUPS      (DX)(DI*1), Y3
+	VMOVUPS      (BX)(DI*1), Y4
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y3, Y1, Y5
+	VMULPS       Y3, Y2, Y3
+	VFNMADD231PS Y2, Y4, Y5
+	VFMADD231PS  Y4, Y1, Y3
+	VMOVUPS      Y5, (AX)(DI*1)
+	VMOVUPS      Y3, (CX)(DI*1)
+	ADDQ         $0x20, DI
+	SUBQ         $0x08, SI
+	CMPQ         SI, $0x08
+	JGE          loop
+
+rest:
+	TESTQ        SI, SI
+	JZ           end
+	LEAQ         vectorOnes<>+0(SB), R8
+	MOVQ         $+8, R9
+	SUBQ         SI, R9
+	VMOVUPS      (R8)(R9*4), Y1
+	VMASKMOVPS   (AX)(DI*1), Y1, Y2
+	VMASKMOVPS   (CX)(DI*1), Y1, Y3
+	VMASKMOVPS   (DX)(DI*1), Y1, Y4
+	VMASKMOVPS   (BX)(DI*1), Y1, Y5
+	VMULPS       Y0, Y5, Y0
+	VMULPS       Y4, Y2, Y5
+	VMULPS       Y4, Y3, Y4
+	VFNMADD231PS Y3, Y0, Y5
+	VFMADD231PS  Y0, Y2, Y4
+	VMASKMOVPS   Y5, Y1, (AX)(DI*1)
+	VMASKMOVPS   Y4, Y1, (CX)(DI*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowBlindAVX512(dst *float32, numbers *int32, n int, own int32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·rowBlindAVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         numbers+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         own+24(FP), BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Z0
+	XORQ         BX, BX
+	CMPQ         DX, $0x10
+	JLT          rest
+
+loop:
+	VMOVUPS (AX)(BX*1), Z1
+	VMOVUPS (CX)(BX*1), Z2
+	VMOVUPS vectorff800000<>+0(SB), Z3
+	VPCMPD  $0x04, Z0, Z2, K1
+	VMOVAPS Z3, K1, Z1
+	VMOVUPS Z1, (AX)(BX*1)
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, DX
+	CMPQ    DX, $0x10
+	JGE     loop
+
+rest:
+	TESTQ     DX, DX
+	JZ        end
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, DX
+	KMOVW     DX, K1
+	VMOVUPS.Z (AX)(BX*1), K1, Z1
+	VMOVUPS.Z (CX)(BX*1), K1, Z2
+	VMOVUPS   vectorff800000<>+0(SB), Z3
+	VPCMPD    $0x04, Z0, Z2, K2
+	VMOVAPS   Z3, K2, Z1
+	VMOVUPS   Z1, K1, (AX)(BX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowBlindAVX2(dst *float32, numbers *int32, n int, own int32)
+// Requires: AVX, AVX2
+TEXT ·rowBlindAVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         numbers+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         own+24(FP), BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	XORQ         BX, BX
+	CMPQ         DX, $0x08
+	JLT          rest
+
+loop:
+	VMOVUPS   (AX)(BX*1), Y1
+	VMOVUPS   (CX)(BX*1), Y2
+	VMOVUPS   vectorff800000<>+0(SB), Y3
+	VPCMPEQD  Y0, Y2, Y2
+	VBLENDVPS Y2, Y1, Y3, Y1
+	VMOVUPS   Y1, (AX)(BX*1)
+	ADDQ      $0x20, BX
+	SUBQ      $0x08, DX
+	CMPQ      DX, $0x08
+	JGE       loop
+
+rest:
+	TESTQ      DX, DX
+	JZ         end
+	LEAQ       vectorOnes<>+0(SB), SI
+	MOVQ       $+8, DI
+	SUBQ       DX, DI
+	VMOVUPS    (SI)(DI*4), Y1
+	VMASKMOVPS (AX)(BX*1), Y1, Y2
+	VMASKMOVPS (CX)(BX*1), Y1, Y3
+	VMOVUPS    vectorff800000<>+0(SB), Y4
+	VPCMPEQD   Y0, Y3, Y3
+	VBLENDVPS  Y3, Y2, Y4, Y2
+	VMASKMOVPS Y2, Y1, (AX)(BX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowSGDAVX512(w *float32, grad *float32, n int, rate float32, scale float32, decay float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·rowSGDAVX512(SB), NOSPLIT, $0-36
+	MOVQ         w+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS rate+24(FP), Z0
+	VBROADCASTSS scale+28(FP), Z1
+	VBROADCASTSS decay+32(FP), Z2
+	XORQ         BX, BX
+	CMPQ         DX, $0x10
+	JLT          rest
+
+loop:
+	VMOVUPS      (AX)(BX*1), Z3
+	VMOVUPS      (CX)(BX*1), Z4
+	VMULPS       Z1, Z4, Z4
+	VFMADD231PS  Z2, Z3, Z4
+	VFNMADD231PS Z0, Z4, Z3
+	VMOVUPS      Z3, (AX)(BX*1)
+	ADDQ         $0x40, BX
+	SUBQ         $0x10, DX
+	CMPQ         DX, $0x10
+	JGE          loop
+
+rest:
+	TESTQ        DX, DX
+	JZ           end
+	MOVQ         $-1, SI
+	BZHIQ        DX, SI, DX
+	KMOVW        DX, K1
+	VMOVUPS.Z    (AX)(BX*1), K1, Z3
+	VMOVUPS.Z    (CX)(BX*1), K1, Z4
+	VMULPS       Z1, Z4, Z1
+	VFMADD231PS  Z2, Z3, Z1
+	VFNMADD231PS Z0, Z1, Z3
+	VMOVUPS      Z3, K1, (AX)(BX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowSGDAVX2(w *float32, grad *float32, n int, rate float32, scale float32, decay float32)
+// Requires: AVX, FMA3
+TEXT ·rowSGDAVX2(SB), NOSPLIT, $0-36
+	MOVQ         w+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS rate+24(FP), Y0
+	VBROADCASTSS scale+28(FP), Y1
+	VBROADCASTSS decay+32(FP), Y2
+	XORQ         BX, BX
+	CMPQ         DX, $0x08
+	JLT          rest
+
+loop:
+	VMOVUPS      (AX)(BX*1), Y3
+	VMOVUPS      (CX)(BX*1), Y4
+	VMULPS       Y1, Y4, Y4
+	VFMADD231PS  Y2, Y3, Y4
+	VFNMADD231PS Y0, Y4, Y3
+	VMOVUPS      Y3, (AX)(BX*1)
+	ADDQ         $0x20, BX
+	SUBQ         $0x08, DX
+	CMPQ         DX, $0x08
+	JGE          loop
+
+rest:
+	TESTQ        DX, DX
+	JZ           end
+	LEAQ         vectorOnes<>+0(SB), SI
+	MOVQ         $+8, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), Y3
+	VMASKMOVPS   (AX)(BX*1), Y3, Y4
+	VMASKMOVPS   (CX)(BX*1), Y3, Y5
+	VMULPS       Y1, Y5, Y1
+	VFMADD231PS  Y2, Y4, Y1
+	VFNMADD231PS Y0, Y1, Y4
+	VMASKMOVPS   Y4, Y3, (AX)(BX*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowMomentumAVX512(w *float32, grad *float32, m *float32, n int, rate float32, momentum float32, scale float32, decay float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·rowMomentumAVX512(SB), NOSPLIT, $0-48
+	MOVQ         w+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         m+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS rate+32(FP), Z0
+	VBROADCASTSS momentum+36(FP), Z1
+	VBROADCASTSS scale+40(FP), Z2
+	VBROADCASTSS decay+44(FP), Z3
+	XORQ         SI, SI
+	CMPQ         BX, $0x10
+	JLT          rest
+
+loop:
+	VMOVUPS      (AX)(SI*1), Z4
+	VMOVUPS      (DX)(SI*1), Z5
+	VMULPS       Z1, Z5, Z5
+	VMOVUPS      (CX)(SI*1), Z6
+	VFMADD231PS  Z2, Z6, Z5
+	VFMADD231PS  Z3, Z4, Z5
+	VMOVUPS      Z5, (DX)(SI*1)
+	VFNMADD231PS Z0, Z5, Z4
+	VMOVUPS      Z4, (AX)(SI*1)
+	ADDQ         $0x40, SI
+	SUBQ         $0x10, BX
+	CMPQ         BX, $0x10
+	JGE          loop
+
+rest:
+	TESTQ        BX, BX
+	JZ           end
+	MOVQ         $-1, DI
+	BZHIQ        BX, DI, BX
+	KMOVW        BX, K1
+	VMOVUPS.Z    (AX)(SI*1), K1, Z4
+	VMOVUPS.Z    (DX)(SI*1), K1, Z5
+	VMULPS       Z1, Z5, Z1
+	VMOVUPS.Z    (CX)(SI*1), K1, Z5
+	VFMADD231PS  Z2, Z5, Z1
+	VFMADD231PS  Z3, Z4, Z1
+	VMOVUPS      Z1, K1, (DX)(SI*1)
+	VFNMADD231PS Z0, Z1, Z4
+	VMOVUPS      Z4, K1, (AX)(SI*1)
+
+end:
+	VZEROUPPER
+	RET
+
+// func rowMomentumAVX2(w *float32, grad *float32, m *float32, n int, rate float32, momentum float32, scale float32, decay float32)
+// Requires: AVX, FMA3
+TEXT ·rowMomentumAVX2(SB), NOSPLIT, $0-48
+	MOVQ         w+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         m+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS rate+32(FP), Y0
+	VBROADCASTSS momentum+36(FP), Y1
+	VBROADCASTSS scale+40(FP), Y2
+	VBROADCASTSS decay+44(FP), Y3
+	XORQ         SI, SI
+	CMPQ         BX, $0x08
+	JLT          rest
+
+loop:
+	VMOVUPS      (AX)(SI*1), Y4
+	VMOVUPS      (DX)(SI*1), Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      (CX)(SI*1), Y6
+	VFMADD231PS  Y2, Y6, Y5
+	VFMADD231PS  Y3, Y4, Y5
+	VMOVUPS      Y5, (DX)(SI*1)
+	VFNMADD231PS Y0, Y5, Y4
+	VMOVUPS      Y4, (AX)(SI*1)
+	ADDQ         $0x20, SI
+	SUBQ         $0x08, BX
+	CMPQ         BX, $0x08
+	JGE          loop
+
+rest:
+	TESTQ        BX, BX
+	JZ           end
+	LEAQ         vectorOnes<>+0(SB), DI
+	MOVQ         $+8, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y4
+	VMASKMOVPS   (AX)(SI*1), Y4, Y5
+	VMASKMOVPS   (DX)(SI*1), Y4, Y6
+	VMULPS       Y1, Y6, Y1
+	VMASKMOVPS   (CX)(SI*1), Y4, Y6
+	VFMADD231PS  Y2, Y6, Y1
+	VFMADD231PS  Y3, Y5, Y1
+	VMASKMOVPS   Y1, Y4, (DX)(SI*1)
+	VFNMADD231PS Y0, Y1, Y5
+	VMASKMOVPS   Y5, Y4, (AX)(SI*1)
 
 end:
 	VZEROUPPER

@@ -39,10 +39,10 @@ const (
 	// others park, and the next job late again.
 	spinLooks = 200_000
 
-	// pieceWork is the least cost of a piece, in elements touched: some microseconds.
-	pieceWork = 1 << 13
+	// pieceWork is the least cost of a piece, in elements touched by vectors out of the second-level cache: some microseconds.
+	pieceWork = 1 << 15
 	// wakeWork is the cost below which a job is not worth waking a parked thread for.
-	wakeWork = 1 << 18
+	wakeWork = 1 << 19
 	// piecesEach is how many pieces a thread gets of a large job: enough to even out threads of unequal speed.
 	piecesEach = 6
 )

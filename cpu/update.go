@@ -55,7 +55,7 @@ func (t *adamwTask[T]) run(_, lo, hi int) {
 
 func (d *core[T]) SGD(w, g, m *tensor.Tensor, u tensor.SGD) {
 	n := sameLen("SGD", w, g)
-	d.ops.sgd = sgdTask[T]{w: tensor.Slice[T](w), g: tensor.Slice[T](g), u: u}
+	d.ops.sgd = sgdTask[T]{w: tensor.Slice[T](w), g: tensor.Slice[T](g), u: u, rows: d.rows}
 	if m != nil {
 		sameLen("SGD", w, m)
 		d.ops.sgd.m = tensor.Slice[T](m)
@@ -67,9 +67,14 @@ func (d *core[T]) SGD(w, g, m *tensor.Tensor, u tensor.SGD) {
 type sgdTask[T float] struct {
 	w, g, m []T
 	u       tensor.SGD
+	rows    *rowOps
 }
 
 func (t *sgdTask[T]) run(_, lo, hi int) {
+	if t.rows != nil {
+		t.vectors(lo, hi)
+		return
+	}
 	for i := lo; i < hi; i++ {
 		step := t.u.Scale*float64(t.g[i]) + t.u.Decay*float64(t.w[i])
 		if t.m != nil {
@@ -80,12 +85,22 @@ func (t *sgdTask[T]) run(_, lo, hi int) {
 	}
 }
 
+func (t *sgdTask[T]) vectors(lo, hi int) {
+	w, g, n := first(t.w[lo:]), first(t.g[lo:]), hi-lo
+	rate, scale, decay := float32(t.u.Rate), float32(t.u.Scale), float32(t.u.Decay)
+	if t.m == nil {
+		t.rows.sgd(w, g, n, rate, scale, decay)
+		return
+	}
+	t.rows.momentum(w, g, first(t.m[lo:]), n, rate, float32(t.u.Momentum), scale, decay)
+}
+
 // squaresChunk is the run of elements summed by itself; the chunks' sums are added in order.
 const squaresChunk = 1 << 14
 
 func (d *core[T]) SumSquares(t *tensor.Tensor) float64 {
 	s := &d.ops.squares
-	s.x = tensor.Slice[T](t)
+	s.x, s.rows = tensor.Slice[T](t), d.rows
 	chunks := (len(s.x) + squaresChunk - 1) / squaresChunk
 	if cap(s.sums) < chunks {
 		s.sums = make([]float64, chunks)
@@ -102,12 +117,19 @@ func (d *core[T]) SumSquares(t *tensor.Tensor) float64 {
 type squaresTask[T float] struct {
 	x    []T
 	sums []float64
+	rows *rowOps
 }
 
 func (t *squaresTask[T]) run(_, lo, hi int) {
 	for c := lo; c < hi; c++ {
 		var sum float64
-		for _, x := range t.x[c*squaresChunk : min((c+1)*squaresChunk, len(t.x))] {
+		x := t.x[c*squaresChunk : min((c+1)*squaresChunk, len(t.x))]
+		if r := t.rows; r != nil && len(x) >= r.group {
+			groups := len(x) / r.group
+			sum = r.sumSquares(first(x), groups)
+			x = x[groups*r.group:]
+		}
+		for _, x := range x {
 			sum += float64(x) * float64(x)
 		}
 		t.sums[c] = sum

@@ -66,6 +66,8 @@ func (l *loop) num(x float64) operand.Mem { return l.table.bits(math.Float32bits
 type spec struct {
 	name, doc     string
 	ptrs, scalars []string
+	numbers       string // a pointer to int32 in place of float32
+	word          string // a further scalar, an int32
 	sums          int
 	largest       bool // the one "sum" is a maximum
 	body          func(l *loop)
@@ -73,15 +75,19 @@ type spec struct {
 
 func (s spec) signature() string {
 	text := "func("
-	for i, p := range s.ptrs {
-		if i > 0 {
-			text += ", "
+	for _, p := range s.ptrs {
+		kind := " *float32, "
+		if p == s.numbers {
+			kind = " *int32, "
 		}
-		text += p
+		text += p + kind
 	}
-	text += " *float32, n int"
+	text += "n int"
 	for _, x := range s.scalars {
 		text += ", " + x + " float32"
+	}
+	if s.word != "" {
+		text += ", " + s.word + " int32"
 	}
 	text += ")"
 	switch s.sums {
@@ -113,6 +119,12 @@ func (s spec) write(ctx *build.Context, t *table, wide bool) {
 		}
 		l.broadcast(addr.Addr, v)
 		l.scalars[x] = v
+	}
+	if s.word != "" {
+		v := l.vec()
+		l.VMOVD(l.Load(l.Param(s.word), l.GP32()), v.AsX())
+		l.VPBROADCASTD(v.AsX(), v)
+		l.scalars[s.word] = v
 	}
 	for range s.sums {
 		v := l.vec()
@@ -197,6 +209,19 @@ func (l *loop) store(p string, v reg.VecVirtual) {
 	default:
 		l.VMASKMOVPS(v, l.mask, l.at(p))
 	}
+}
+
+// blind sets x to -Inf where two vectors of int32 differ.
+func (l *loop) blind(x, numbers, own reg.VecVirtual) {
+	low := l.constant(math.Inf(-1))
+	if l.wide {
+		k := l.K()
+		l.VPCMPD(operand.Imm(4), own, numbers, k) // not equal
+		l.VMOVAPS(low, k, x)
+		return
+	}
+	l.VPCMPEQD(own, numbers, numbers)
+	l.VBLENDVPS(numbers, x, low, x)
 }
 
 // sum adds v to sum i, leaving out what is beyond the end.

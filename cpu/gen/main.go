@@ -38,6 +38,9 @@ var families = []struct {
 	{"pack", packs},
 	{"rows", rows},
 	{"peak", peaks},
+	{"dropout", dropout},
+	{"bfloat", bfloats},
+	{"squares", squares},
 }
 
 func generate() (map[string][]byte, error) {

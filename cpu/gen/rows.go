@@ -43,6 +43,9 @@ var rowKernels = []spec{
 	{name: "rowScale", doc: "dst *= s.",
 		ptrs: []string{"dst"}, scalars: []string{"s"},
 		body: func(l *loop) { l.store("dst", l.mul(l.load("dst"), l.scalars["s"])) }},
+	{name: "rowScaleTo", doc: "dst = s src.",
+		ptrs: []string{"dst", "src"}, scalars: []string{"s"},
+		body: func(l *loop) { l.store("dst", l.mul(l.load("src"), l.scalars["s"])) }},
 	{name: "rowDot", doc: "the sum of x y.",
 		ptrs: []string{"x", "y"}, sums: 1,
 		body: func(l *loop) { l.sum(0, l.mul(l.load("x"), l.load("y"))) }},
@@ -136,6 +139,44 @@ var rowKernels = []spec{
 		body: func(l *loop) {
 			x := l.mul(l.sub(l.load("dp"), l.scalars["delta"]), l.scalars["scale"])
 			l.store("dst", l.mul(x, l.load("p")))
+		}},
+	{name: "rowRope", doc: "turns the pairs (x, y) by angles of the given cosines and sines, back where sign is -1.",
+		ptrs: []string{"x", "y", "cos", "sin"}, scalars: []string{"sign"},
+		body: func(l *loop) {
+			x, y, c := l.load("x"), l.load("y"), l.load("cos")
+			s := l.mul(l.load("sin"), l.scalars["sign"])
+			xc, yc := l.mul(x, c), l.mul(y, c)
+			l.VFNMADD231PS(y, s, xc)
+			l.muladd(x, s, yc)
+			l.store("x", xc)
+			l.store("y", yc)
+		}},
+	{name: "rowBlind", doc: "dst = -Inf where a number is not the one of the row.",
+		ptrs: []string{"dst", "numbers"}, numbers: "numbers", word: "own",
+		body: func(l *loop) {
+			x := l.load("dst")
+			l.blind(x, l.load("numbers"), l.scalars["own"])
+			l.store("dst", x)
+		}},
+	{name: "rowSGD", doc: "w = w - rate (scale grad + decay w).",
+		ptrs: []string{"w", "grad"}, scalars: []string{"rate", "scale", "decay"},
+		body: func(l *loop) {
+			w := l.load("w")
+			step := l.mul(l.load("grad"), l.scalars["scale"])
+			l.muladd(w, l.scalars["decay"], step)
+			l.VFNMADD231PS(l.scalars["rate"], step, w)
+			l.store("w", w)
+		}},
+	{name: "rowMomentum", doc: "m = momentum m + scale grad + decay w, w = w - rate m.",
+		ptrs: []string{"w", "grad", "m"}, scalars: []string{"rate", "momentum", "scale", "decay"},
+		body: func(l *loop) {
+			w := l.load("w")
+			m := l.mul(l.load("m"), l.scalars["momentum"])
+			l.muladd(l.load("grad"), l.scalars["scale"], m)
+			l.muladd(w, l.scalars["decay"], m)
+			l.store("m", m)
+			l.VFNMADD231PS(l.scalars["rate"], m, w)
+			l.store("w", w)
 		}},
 	{name: "rowAdamW", doc: "one step of AdamW: m = beta1 m + rest1 scale grad, v = beta2 v + rest2 (scale grad)^2, w = keep w - step m / (sqrt(v) + eps).",
 		ptrs:    []string{"w", "grad", "m", "v"},
