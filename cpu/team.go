@@ -23,8 +23,7 @@ type team struct {
 	spin int // looks before parking
 
 	job     task
-	n, unit int
-	pieces  int
+	n, unit int // unit is that of a piece
 
 	queue  atomic.Uint64 // the present job's number, and its pieces not yet taken: see span
 	left   atomic.Int64  // pieces not yet done
@@ -67,12 +66,15 @@ func (t *team) split(n, unit, work int, job task) {
 	if n <= 0 {
 		return
 	}
-	pieces := min((n+unit-1)/unit, work/pieceWork, t.size*piecesEach, maxPieces)
-	if t.size == 1 || pieces < 2 {
+	units := (n + unit - 1) / unit
+	most := min(units, work/pieceWork, t.size*piecesEach)
+	if t.size == 1 || most < 2 {
 		job.run(0, 0, n)
 		return
 	}
-	t.job, t.n, t.unit, t.pieces = job, n, unit, pieces
+	each := t.cut(units, most)
+	pieces := (units + each - 1) / each
+	t.job, t.n, t.unit = job, n, each*unit
 	t.left.Store(int64(pieces))
 	t.queue.Store(uint64(newSpan(spanOf(t.queue.Load()).number()+1, pieces)))
 	if work >= wakeWork {
@@ -87,6 +89,31 @@ func (t *team) split(n, unit, work int, job task) {
 	if p := t.failed.Swap(nil); p != nil {
 		panic(*p)
 	}
+}
+
+// cut is how many units a piece gets when there should be about most pieces: so many that threads of equal speed have
+// equally much to do.
+func (t *team) cut(units, most int) int {
+	usual := (units + most - 1) / most
+	if usual >= 16 {
+		return usual // uneven by little
+	}
+	load := func(each int) int {
+		pieces := (units + each - 1) / each
+		return (pieces + t.size - 1) / t.size * each
+	}
+	best := usual
+	for each := usual + 1; each <= 2*usual; each++ {
+		if load(each) < load(best) {
+			best = each
+		}
+	}
+	for each := usual - 1; each > 0 && 2*each >= usual; each-- {
+		if load(each) < load(best) {
+			best = each
+		}
+	}
+	return best
 }
 
 // take does one piece of the present job, and is false when none is left. A piece taken keeps the job
@@ -118,8 +145,7 @@ func (t *team) do(w, piece int) {
 			t.rouse(0)
 		}
 	}()
-	units := (t.n + t.unit - 1) / t.unit
-	t.job.run(w, units*piece/t.pieces*t.unit, min(units*(piece+1)/t.pieces*t.unit, t.n))
+	t.job.run(w, piece*t.unit, min((piece+1)*t.unit, t.n))
 }
 
 // finish waits for the pieces that others have taken.
