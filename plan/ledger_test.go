@@ -1,0 +1,94 @@
+package plan_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"triax/comm"
+	"triax/configs"
+	"triax/data"
+	"triax/nn"
+	"triax/plan"
+	"triax/schedule"
+	"triax/train"
+)
+
+// TestLedgerIsPrice: calls and bytes of real runs are those on paper, to the byte, for mixed layouts of all axes but the expert one, whose bytes
+// depend on the tokens.
+func TestLedgerIsPrice(t *testing.T) {
+	n := 90
+	if testing.Short() {
+		n = 20
+	}
+	rng := rand.New(rand.NewPCG(11, 3))
+	tried := 0
+	for tried < n {
+		c := random(rng)
+		if configs.Resolved(c).Validate() != nil {
+			continue
+		}
+		tried++
+		want, err := plan.Traffic(c)
+		if err != nil {
+			t.Fatalf("%s: %v", about(c), err)
+		}
+		corpus, err := data.Of(data.Bytes{}, 0, string(make([]byte, 3000)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := train.Run(context.Background(), c, train.Options{Corpus: corpus})
+		if err != nil {
+			t.Fatalf("%s: %v", about(c), err)
+		}
+		same(t, c, res.Comm, want)
+	}
+	t.Logf("%d layouts", tried)
+}
+
+func same(t *testing.T, c *configs.Config, got, want []comm.Entry) {
+	t.Helper()
+	paper := map[string]comm.Entry{}
+	for _, e := range want {
+		paper[e.Axis+" "+string(e.Kind)] = e
+	}
+	for _, e := range got {
+		key := e.Axis + " " + string(e.Kind)
+		if w := paper[key]; w.Calls != e.Calls || w.Bytes != e.Bytes {
+			t.Errorf("%s\n%s: %d calls %d bytes run, %d calls %d bytes on paper", about(c), key, e.Calls, e.Bytes, w.Calls, w.Bytes)
+		}
+		delete(paper, key)
+	}
+	for key, w := range paper {
+		t.Errorf("%s\n%s: nothing run, %d calls %d bytes on paper", about(c), key, w.Calls, w.Bytes)
+	}
+}
+
+func about(c *configs.Config) string {
+	return fmt.Sprintf("%+v %+v %+v layers %d tied %v kv %d recompute %s %d", c.Mesh, c.Pipeline, c.Zero, c.Model.Layers, c.Model.Tied, c.Model.KVHeads,
+		c.Model.Recompute, c.Model.RecomputeLayers)
+}
+
+func random(rng *rand.Rand) *configs.Config {
+	pick := func(of ...int) int { return of[rng.IntN(len(of))] }
+	yes := func() bool { return rng.IntN(2) == 0 }
+	c := configs.Default()
+	c.Model = nn.Config{
+		Family: []nn.Family{nn.GPT2, nn.Llama}[rng.IntN(2)], Layers: pick(2, 3, 5, 8), Width: 24, Heads: 12, KVHeads: pick(12, 4, 2, 1), Hidden: 24,
+		Sequence: 8, Tied: yes(), Recompute: nn.RecomputeModes[rng.IntN(3)],
+	}
+	if c.Model.Recompute != nn.RecomputeNone {
+		c.Model.RecomputeLayers = rng.IntN(3)
+	}
+	m := &c.Mesh
+	m.PP, m.DP, m.TP, m.CP, m.Replicate = pick(1, 1, 2, 3), pick(1, 2, 3), pick(1, 2, 4), pick(1, 1, 2), pick(1, 1, 2)
+	m.SequenceParallel = m.TP > 1 && yes()
+	c.Pipeline.Schedule = schedule.Names()[rng.IntN(len(schedule.Names()))]
+	c.Pipeline.Microbatches = pick(1, 2, 3, 4, 6)
+	c.Pipeline.Balance = []string{"even", "cost"}[rng.IntN(2)]
+	c.Zero.Stage, c.Zero.BucketElements = rng.IntN(4), pick(1, 2000, 1<<20)
+	c.Zero.KeepAfterForward, c.Zero.Overlap = yes(), yes()
+	c.Train.Steps, c.Train.Batch, c.Train.EvalBatches = 2, 36, 0
+	return c
+}

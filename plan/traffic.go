@@ -1,0 +1,156 @@
+package plan
+
+import (
+	"triax/comm"
+	"triax/configs"
+	"triax/mesh"
+	"triax/nn"
+	"triax/schedule"
+	"triax/zero"
+)
+
+// rank is one pipeline rank on paper: the layers of its virtual stages, and its parameters' buckets.
+type rank struct {
+	stages []int
+	layers map[int][]Layer // by virtual stage
+	layout *zero.Layout
+}
+
+// sizesOf are the sizes of the data axes' groups.
+func sizesOf(m configs.MeshConfig) zero.Sizes {
+	return zero.Sizes{
+		Shards: m.DP * m.EP * m.CP, Replicas: m.Replicate, Data: m.DP * m.EP * m.CP * m.Replicate,
+		ExpertShards: m.DP * m.CP, ExpertData: m.DP * m.CP * m.Replicate,
+	}
+}
+
+// ranksOf lays the model out over the pipeline ranks of a schedule; runs are the flat layers of each virtual stage.
+func ranksOf(cfg *configs.Config, s *schedule.Schedule, runs [][2]int, layers []Layer, kit nn.Kit) ([]rank, error) {
+	out := make([]rank, len(s.Ranks))
+	for r := range out {
+		out[r].layers = map[int][]Layer{}
+		var mine [][2]int
+		for stage, at := range s.Place {
+			if at == r {
+				out[r].stages = append(out[r].stages, stage)
+				out[r].layers[stage] = layers[runs[stage][0]:runs[stage][1]]
+				mine = append(mine, runs[stage])
+			}
+		}
+		built, err := nn.Build(cfg.Model, kit, mine)
+		if err != nil {
+			return nil, err
+		}
+		var units []zero.Unit
+		for i, stage := range out[r].stages {
+			for _, l := range built[i] {
+				units = append(units, zero.Unit{Stage: stage, Params: l.Params()})
+			}
+		}
+		out[r].layout = zero.NewLayout(cfg.Zero, units, sizesOf(cfg.Mesh))
+	}
+	return out, nil
+}
+
+// walk yields a rank's line as package zero sees it.
+func walk(ops []schedule.Op) func(do func(zero.Pass, int)) {
+	passes := map[schedule.Kind]zero.Pass{schedule.F: zero.Forward, schedule.I: zero.Input, schedule.W: zero.Weight, schedule.B: zero.Both}
+	return func(do func(zero.Pass, int)) {
+		for _, o := range ops {
+			if p, ok := passes[o.Kind]; ok {
+				do(p, o.Stage)
+			}
+		}
+	}
+}
+
+// traffic is the calls of one step, summed over all ranks, as a run's ledger counts them.
+type traffic struct {
+	ledger comm.Ledger
+	bytes  int64 // of an element
+}
+
+func (t *traffic) add(axis string, kind comm.CallKind, group int, times, calls, bytes int64) {
+	if calls == 0 || group == 1 {
+		return
+	}
+	per := bytes / max(1, calls)
+	t.ledger.Merge([]comm.Entry{{
+		Axis: axis, Kind: kind, Calls: calls * times, Bytes: bytes * times,
+		Wire: comm.Wire(kind, per, group) * float64(calls*times),
+	}})
+}
+
+// stepTraffic adds up a whole step.
+func stepTraffic(cfg *configs.Config, s *schedule.Schedule, ranks []rank, element int64) []comm.Entry {
+	t := &traffic{bytes: element}
+	m := cfg.Mesh
+	side := int64(m.World() / m.PP) // ranks with the same pipeline coordinate
+	for r, rk := range ranks {
+		for _, o := range s.Ranks[r] {
+			for _, l := range rk.layers[o.Stage] {
+				for _, e := range passOf(l, o.Kind).Comm {
+					t.ledger.Merge([]comm.Entry{times(e, side)})
+				}
+			}
+		}
+		for _, line := range rk.layout.Traffic(walk(s.Ranks[r])) {
+			t.add(line.Axis, line.Kind, line.Group, side, line.Calls, line.Elements*element)
+		}
+		spans, tied := rk.layout.SpanTraffic()
+		shards := int64(sizesOf(m).Shards)
+		for span, line := range spans {
+			axis, group := "tp", m.TP
+			if span.Axis != mesh.TP || span.Size > 0 {
+				axis, group = "kv", span.Size
+			}
+			t.add(axis, comm.KindAllReduce, group, side/shards, line.Calls, line.Elements*element)
+		}
+		t.add("tied", comm.KindAllReduce, 2, side/shards, tied.Calls, tied.Elements*element)
+	}
+	message := messageBytes(cfg, element)
+	crossings := int64(0)
+	for stage := 1; stage < s.Stages; stage++ {
+		if s.Place[stage] != s.Place[stage-1] {
+			crossings += 2 // forward and back
+		}
+	}
+	for _, kind := range []comm.CallKind{comm.KindSend, comm.KindRecv} {
+		n := crossings * int64(s.Micros)
+		t.add("pp", kind, 2, side, n, n*message)
+	}
+	t.add("world", comm.KindAllReduce, m.World(), int64(m.World()), 1, 16) // sum of squares and loss, in float64
+	return t.ledger.Entries()
+}
+
+// passOf is what an op makes a layer do.
+func passOf(l Layer, k schedule.Kind) Pass {
+	switch k {
+	case schedule.F:
+		return l.F
+	case schedule.I:
+		return l.I
+	case schedule.W:
+		return l.W
+	case schedule.B:
+		return l.B
+	}
+	return Pass{}
+}
+
+func times(e comm.Entry, n int64) comm.Entry {
+	e.Calls *= n
+	e.Bytes *= n
+	e.Wire *= float64(n)
+	return e
+}
+
+// messageBytes is the size of what crosses a boundary between stages.
+func messageBytes(cfg *configs.Config, element int64) int64 {
+	samples := cfg.Train.Batch / (cfg.Mesh.Replicas() * cfg.Pipeline.Microbatches)
+	rows := samples * cfg.Model.Sequence / cfg.Mesh.CP
+	if cfg.Mesh.SequenceParallel {
+		rows /= cfg.Mesh.TP
+	}
+	return int64(rows) * int64(cfg.Model.Width) * element
+}
