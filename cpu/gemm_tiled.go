@@ -18,8 +18,9 @@ type kernels[T float] struct {
 	rows       int         // of a tile
 	tiles      []tileOf[T] // widest first
 	transposes []transposeOf[T]
-	copyRows   func(dst, src *T, stride, rows, elements int) // elements is a multiple of unit
-	unit       int
+	copyA      copyOf[T]
+	copyB      copyOf[T]
+	lanes      int // elements of a vector, and of a piece of copyB; those of copyA are of rows elements
 }
 
 // tileOf is c [rows width] (+)= a b, a packed [k rows], b packed [k width]; only rows and cols of it are stored.
@@ -33,6 +34,9 @@ type transposeOf[T float] struct {
 	rows, cols int
 	f          func(dst *T, width int, src *T, stride, blocks int)
 }
+
+// copyOf cuts rows into pieces: piece i of row p goes to dst[p*width+i*panel].
+type copyOf[T float] func(dst, src *T, stride, rows, pieces, width, panel int)
 
 // tiledTask is c [m n] = op(a) op(b) (+ c) by blocks. Elements are summed over k in an order that depends on k alone, so
 // that no bit depends on how rows and columns are shared out.
@@ -209,13 +213,19 @@ func (t *tiledTask[T]) block(a, b []T, ic, mc, jc, nc, kc int, add bool) {
 
 // packA lays out rows ic.. of op(a) as panels [kc rows].
 func (t *tiledTask[T]) packA(to []T, ic, mc, pc, kc int) {
-	for i := 0; i < mc && kc > 0; i += t.rows {
-		n := min(t.rows, mc-i)
-		if t.transA {
-			t.rowsOf(to[i*kc:], t.rows, t.a[pc*t.lda+ic+i:], t.lda, n, kc)
-		} else {
+	const group = 8 // panels written at a time: they may all fall into one set of the first-level cache
+	for i := 0; i < mc && kc > 0; {
+		n, panels := min(t.rows, mc-i), min(group, (mc-i)/t.rows)
+		switch {
+		case !t.transA:
 			t.transposed(to[i*kc:], t.rows, t.a[(ic+i)*t.lda+pc:], t.lda, n, kc)
+		case panels > 0:
+			t.copyA(&to[i*kc], &t.a[pc*t.lda+ic+i], t.lda, kc, panels, t.rows, t.rows*kc)
+			n = panels * t.rows
+		default:
+			paddedRows(to[i*kc:], t.rows, t.a[pc*t.lda+ic+i:], t.lda, n, kc)
 		}
+		i += n
 	}
 }
 
@@ -225,22 +235,21 @@ func (t *tiledTask[T]) packB(to []T, jc, nc, pc, kc int) {
 	for j := 0; j < nc && kc > 0; {
 		tile := t.tileFor(nc - j)
 		n := min(tile.width, nc-j)
-		if t.transB {
+		switch {
+		case t.transB:
 			t.transposed(to[at:], tile.width, t.b[(jc+j)*t.ldb+pc:], t.ldb, n, kc)
-		} else {
-			t.rowsOf(to[at:], tile.width, t.b[pc*t.ldb+jc+j:], t.ldb, n, kc)
+		case n == tile.width:
+			t.copyB(&to[at], &t.b[pc*t.ldb+jc+j], t.ldb, kc, n/t.lanes, n, t.lanes)
+		default:
+			paddedRows(to[at:], tile.width, t.b[pc*t.ldb+jc+j:], t.ldb, n, kc)
 		}
 		at += tile.width * kc
 		j += n
 	}
 }
 
-// rowsOf: dst[p*width+j] = src[p*stride+j] for j < n, and zero up to width.
-func (t *tiledTask[T]) rowsOf(dst []T, width int, src []T, stride, n, k int) {
-	if n == width && width%t.unit == 0 {
-		t.copyRows(&dst[0], &src[0], stride, k, width)
-		return
-	}
+// paddedRows: dst[p*width+j] = src[p*stride+j] for j < n, and zero up to width.
+func paddedRows[T float](dst []T, width int, src []T, stride, n, k int) {
 	for p := range k {
 		row := dst[p*width:][:width]
 		copy(row, src[p*stride:][:n])

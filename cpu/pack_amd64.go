@@ -2,10 +2,23 @@
 
 package cpu
 
-// packRows16 copies rows of units times 16 bytes, stride bytes apart in src, together in dst.
+// packRows16: of each of rows, stride bytes apart in src, the pieces of 16 bytes go to dst, panel bytes apart;
+// each row's pieces lie width bytes after those of the row before.
 //
 //go:noescape
-func packRows16(dst *byte, src *byte, stride int, rows int, units int)
+func packRows16(dst *byte, src *byte, stride int, rows int, pieces int, width int, panel int)
+
+// packRows32: of each of rows, stride bytes apart in src, the pieces of 32 bytes go to dst, panel bytes apart;
+// each row's pieces lie width bytes after those of the row before.
+//
+//go:noescape
+func packRows32(dst *byte, src *byte, stride int, rows int, pieces int, width int, panel int)
+
+// packRows64: of each of rows, stride bytes apart in src, the pieces of 64 bytes go to dst, panel bytes apart;
+// each row's pieces lie width bytes after those of the row before.
+//
+//go:noescape
+func packRows64(dst *byte, src *byte, stride int, rows int, pieces int, width int, panel int)
 
 // transpose8x8F32: dst[p*width+j] = src[j*stride+p] for 8 rows j and blocks times 8 columns p.
 //

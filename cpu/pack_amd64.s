@@ -2,33 +2,113 @@
 
 #include "textflag.h"
 
-// func packRows16(dst *byte, src *byte, stride int, rows int, units int)
-// Requires: AVX
-TEXT ·packRows16(SB), NOSPLIT, $0-40
+// func packRows16(dst *byte, src *byte, stride int, rows int, pieces int, width int, panel int)
+// Requires: AVX, MMX+
+TEXT ·packRows16(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ stride+16(FP), DX
 	MOVQ rows+24(FP), BX
-	MOVQ units+32(FP), SI
-	SHLQ $0x04, SI
+	MOVQ pieces+32(FP), SI
+	MOVQ width+40(FP), DI
+	MOVQ panel+48(FP), R8
+	MOVQ DX, R9
+	SHLQ $0x03, R9
 
 row:
-	XORQ DI, DI
+	MOVQ CX, R11
+	MOVQ AX, R12
+	MOVQ SI, R13
+	LEAQ (CX)(R9*1), R10
 
-unit:
-	VMOVUPS (CX)(DI*1), X0
-	VMOVUPS X0, (AX)(DI*1)
-	ADDQ    $0x10, DI
-	CMPQ    DI, SI
-	JNE     unit
-	ADDQ    SI, AX
-	ADDQ    DX, CX
-	DECQ    BX
-	JNZ     row
+piece:
+	PREFETCHT0 (R10)
+	VMOVUPS    (R11), X0
+	VMOVUPS    X0, (R12)
+	ADDQ       $0x10, R11
+	ADDQ       $0x10, R10
+	ADDQ       R8, R12
+	DECQ       R13
+	JNZ        piece
+	ADDQ       DI, AX
+	ADDQ       DX, CX
+	DECQ       BX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func packRows32(dst *byte, src *byte, stride int, rows int, pieces int, width int, panel int)
+// Requires: AVX, MMX+
+TEXT ·packRows32(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ pieces+32(FP), SI
+	MOVQ width+40(FP), DI
+	MOVQ panel+48(FP), R8
+	MOVQ DX, R9
+	SHLQ $0x03, R9
+
+row:
+	MOVQ CX, R11
+	MOVQ AX, R12
+	MOVQ SI, R13
+	LEAQ (CX)(R9*1), R10
+
+piece:
+	PREFETCHT0 (R10)
+	VMOVUPS    (R11), Y0
+	VMOVUPS    Y0, (R12)
+	ADDQ       $0x20, R11
+	ADDQ       $0x20, R10
+	ADDQ       R8, R12
+	DECQ       R13
+	JNZ        piece
+	ADDQ       DI, AX
+	ADDQ       DX, CX
+	DECQ       BX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func packRows64(dst *byte, src *byte, stride int, rows int, pieces int, width int, panel int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·packRows64(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ pieces+32(FP), SI
+	MOVQ width+40(FP), DI
+	MOVQ panel+48(FP), R8
+	MOVQ DX, R9
+	SHLQ $0x03, R9
+
+row:
+	MOVQ CX, R11
+	MOVQ AX, R12
+	MOVQ SI, R13
+	LEAQ (CX)(R9*1), R10
+
+piece:
+	PREFETCHT0 (R10)
+	VMOVUPS    (R11), Z0
+	VMOVUPS    Z0, (R12)
+	ADDQ       $0x40, R11
+	ADDQ       $0x40, R10
+	ADDQ       R8, R12
+	DECQ       R13
+	JNZ        piece
+	ADDQ       DI, AX
+	ADDQ       DX, CX
+	DECQ       BX
+	JNZ        row
+	VZEROUPPER
 	RET
 
 // func transpose8x8F32(dst *float32, width int, src *float32, stride int, blocks int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·transpose8x8F32(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ width+8(FP), CX
@@ -37,31 +117,52 @@ TEXT ·transpose8x8F32(SB), NOSPLIT, $0-40
 	MOVQ blocks+32(FP), SI
 	SHLQ $0x02, CX
 	SHLQ $0x02, BX
+	MOVQ BX, DI
+	SHLQ $0x03, DI
+	ADDQ DX, DI
 
 block:
-	MOVQ        DX, DI
 	MOVQ        DI, R8
+	PREFETCHT0  (R8)
 	ADDQ        BX, R8
+	PREFETCHT0  (R8)
 	ADDQ        BX, R8
+	PREFETCHT0  (R8)
 	ADDQ        BX, R8
+	PREFETCHT0  (R8)
 	ADDQ        BX, R8
-	MOVQ        DI, R9
-	VMOVUPS     (R9), X0
-	VINSERTF128 $0x01, (R8), Y0, Y0
+	PREFETCHT0  (R8)
+	ADDQ        BX, R8
+	PREFETCHT0  (R8)
+	ADDQ        BX, R8
+	PREFETCHT0  (R8)
+	ADDQ        BX, R8
+	PREFETCHT0  (R8)
+	ADDQ        BX, R8
+	ADDQ        $0x20, DI
+	MOVQ        DX, R8
+	MOVQ        R8, R9
 	ADDQ        BX, R9
-	ADDQ        BX, R8
-	VMOVUPS     (R9), X1
-	VINSERTF128 $0x01, (R8), Y1, Y1
 	ADDQ        BX, R9
-	ADDQ        BX, R8
-	VMOVUPS     (R9), X2
-	VINSERTF128 $0x01, (R8), Y2, Y2
 	ADDQ        BX, R9
-	ADDQ        BX, R8
-	VMOVUPS     (R9), X3
-	VINSERTF128 $0x01, (R8), Y3, Y3
 	ADDQ        BX, R9
-	ADDQ        BX, R8
+	MOVQ        R8, R10
+	VMOVUPS     (R10), X0
+	VINSERTF128 $0x01, (R9), Y0, Y0
+	ADDQ        BX, R10
+	ADDQ        BX, R9
+	VMOVUPS     (R10), X1
+	VINSERTF128 $0x01, (R9), Y1, Y1
+	ADDQ        BX, R10
+	ADDQ        BX, R9
+	VMOVUPS     (R10), X2
+	VINSERTF128 $0x01, (R9), Y2, Y2
+	ADDQ        BX, R10
+	ADDQ        BX, R9
+	VMOVUPS     (R10), X3
+	VINSERTF128 $0x01, (R9), Y3, Y3
+	ADDQ        BX, R10
+	ADDQ        BX, R9
 	VUNPCKLPS   Y1, Y0, Y4
 	VUNPCKHPS   Y1, Y0, Y5
 	VUNPCKLPS   Y3, Y2, Y6
@@ -78,27 +179,27 @@ block:
 	ADDQ        CX, AX
 	VMOVUPS     Y5, (AX)
 	ADDQ        CX, AX
-	MOVQ        DI, R8
+	MOVQ        R8, R9
+	ADDQ        BX, R9
+	ADDQ        BX, R9
+	ADDQ        BX, R9
+	ADDQ        BX, R9
+	VMOVUPS     16(R8), X9
+	VINSERTF128 $0x01, 16(R9), Y9, Y9
 	ADDQ        BX, R8
+	ADDQ        BX, R9
+	VMOVUPS     16(R8), X10
+	VINSERTF128 $0x01, 16(R9), Y10, Y10
 	ADDQ        BX, R8
+	ADDQ        BX, R9
+	VMOVUPS     16(R8), X11
+	VINSERTF128 $0x01, 16(R9), Y11, Y11
 	ADDQ        BX, R8
+	ADDQ        BX, R9
+	VMOVUPS     16(R8), X12
+	VINSERTF128 $0x01, 16(R9), Y12, Y12
 	ADDQ        BX, R8
-	VMOVUPS     16(DI), X9
-	VINSERTF128 $0x01, 16(R8), Y9, Y9
-	ADDQ        BX, DI
-	ADDQ        BX, R8
-	VMOVUPS     16(DI), X10
-	VINSERTF128 $0x01, 16(R8), Y10, Y10
-	ADDQ        BX, DI
-	ADDQ        BX, R8
-	VMOVUPS     16(DI), X11
-	VINSERTF128 $0x01, 16(R8), Y11, Y11
-	ADDQ        BX, DI
-	ADDQ        BX, R8
-	VMOVUPS     16(DI), X12
-	VINSERTF128 $0x01, 16(R8), Y12, Y12
-	ADDQ        BX, DI
-	ADDQ        BX, R8
+	ADDQ        BX, R9
 	VUNPCKLPS   Y10, Y9, Y4
 	VUNPCKHPS   Y10, Y9, Y5
 	VUNPCKLPS   Y12, Y11, Y6
@@ -122,7 +223,7 @@ block:
 	RET
 
 // func transpose4x8F32(dst *float32, width int, src *float32, stride int, blocks int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·transpose4x8F32(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ width+8(FP), CX
@@ -131,17 +232,30 @@ TEXT ·transpose4x8F32(SB), NOSPLIT, $0-40
 	MOVQ blocks+32(FP), SI
 	SHLQ $0x02, CX
 	SHLQ $0x02, BX
+	MOVQ BX, DI
+	SHLQ $0x02, DI
+	ADDQ DX, DI
 
 block:
-	MOVQ         DX, DI
-	VMOVUPS      (DI), Y0
-	ADDQ         BX, DI
-	VMOVUPS      (DI), Y1
-	ADDQ         BX, DI
-	VMOVUPS      (DI), Y2
-	ADDQ         BX, DI
-	VMOVUPS      (DI), Y3
-	ADDQ         BX, DI
+	MOVQ         DI, R8
+	PREFETCHT0   (R8)
+	ADDQ         BX, R8
+	PREFETCHT0   (R8)
+	ADDQ         BX, R8
+	PREFETCHT0   (R8)
+	ADDQ         BX, R8
+	PREFETCHT0   (R8)
+	ADDQ         BX, R8
+	ADDQ         $0x20, DI
+	MOVQ         DX, R8
+	VMOVUPS      (R8), Y0
+	ADDQ         BX, R8
+	VMOVUPS      (R8), Y1
+	ADDQ         BX, R8
+	VMOVUPS      (R8), Y2
+	ADDQ         BX, R8
+	VMOVUPS      (R8), Y3
+	ADDQ         BX, R8
 	VUNPCKLPS    Y1, Y0, Y4
 	VUNPCKHPS    Y1, Y0, Y0
 	VUNPCKLPS    Y3, Y2, Y1
@@ -173,7 +287,7 @@ block:
 	RET
 
 // func transpose4x4F64(dst *float64, width int, src *float64, stride int, blocks int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·transpose4x4F64(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ width+8(FP), CX
@@ -182,38 +296,51 @@ TEXT ·transpose4x4F64(SB), NOSPLIT, $0-40
 	MOVQ blocks+32(FP), SI
 	SHLQ $0x03, CX
 	SHLQ $0x03, BX
+	MOVQ BX, DI
+	SHLQ $0x02, DI
+	ADDQ DX, DI
 
 block:
-	MOVQ        DX, DI
 	MOVQ        DI, R8
+	PREFETCHT0  (R8)
 	ADDQ        BX, R8
+	PREFETCHT0  (R8)
 	ADDQ        BX, R8
-	MOVQ        DI, R9
-	VMOVUPS     (R9), X0
-	VINSERTF128 $0x01, (R8), Y0, Y0
+	PREFETCHT0  (R8)
+	ADDQ        BX, R8
+	PREFETCHT0  (R8)
+	ADDQ        BX, R8
+	ADDQ        $0x20, DI
+	MOVQ        DX, R8
+	MOVQ        R8, R9
 	ADDQ        BX, R9
-	ADDQ        BX, R8
-	VMOVUPS     (R9), X1
-	VINSERTF128 $0x01, (R8), Y1, Y1
 	ADDQ        BX, R9
-	ADDQ        BX, R8
+	MOVQ        R8, R10
+	VMOVUPS     (R10), X0
+	VINSERTF128 $0x01, (R9), Y0, Y0
+	ADDQ        BX, R10
+	ADDQ        BX, R9
+	VMOVUPS     (R10), X1
+	VINSERTF128 $0x01, (R9), Y1, Y1
+	ADDQ        BX, R10
+	ADDQ        BX, R9
 	VUNPCKLPD   Y1, Y0, Y2
 	VMOVUPD     Y2, (AX)
 	ADDQ        CX, AX
 	VUNPCKHPD   Y1, Y0, Y2
 	VMOVUPD     Y2, (AX)
 	ADDQ        CX, AX
-	MOVQ        DI, R8
+	MOVQ        R8, R9
+	ADDQ        BX, R9
+	ADDQ        BX, R9
+	VMOVUPS     16(R8), X3
+	VINSERTF128 $0x01, 16(R9), Y3, Y3
 	ADDQ        BX, R8
+	ADDQ        BX, R9
+	VMOVUPS     16(R8), X4
+	VINSERTF128 $0x01, 16(R9), Y4, Y4
 	ADDQ        BX, R8
-	VMOVUPS     16(DI), X3
-	VINSERTF128 $0x01, 16(R8), Y3, Y3
-	ADDQ        BX, DI
-	ADDQ        BX, R8
-	VMOVUPS     16(DI), X4
-	VINSERTF128 $0x01, 16(R8), Y4, Y4
-	ADDQ        BX, DI
-	ADDQ        BX, R8
+	ADDQ        BX, R9
 	VUNPCKLPD   Y4, Y3, Y2
 	VMOVUPD     Y2, (AX)
 	ADDQ        CX, AX

@@ -9,40 +9,56 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// packs are the copies that bring operands into the order in which tiles read them. 32-byte
-// vectors are enough here, so AVX2 and AVX-512 share them.
+// packs are the copies that bring operands into the order in which tiles read them.
 func packs(ctx *build.Context) {
-	packRows(ctx)
+	for _, size := range []int{16, 32, 64} {
+		packRows(ctx, size)
+	}
 	for _, rows := range []int{8, 4} {
 		(&transpose{emitter{ctx, f32, false}, rows, 8}).write()
 	}
 	(&transpose{emitter{ctx, f64, false}, 4, 4}).write()
 }
 
-// packRows copies rows of units of 16 bytes.
-func packRows(ctx *build.Context) {
-	e := &emitter{ctx, f32, false}
-	e.Function("packRows16")
+// ahead is how many rows before its use a strided row is asked for: no processor foresees such rows by itself.
+const ahead = 8
+
+// packRows cuts rows into panels: piece i of a row goes to panel i, where the pieces of all rows lie together.
+func packRows(ctx *build.Context, size int) {
+	e := &emitter{ctx, f32, size == 64}
+	name := fmt.Sprintf("packRows%d", size)
+	e.Function(name)
 	e.Attributes(attr.NOSPLIT)
 	e.Pragma("noescape")
-	e.SignatureExpr("func(dst, src *byte, stride, rows, units int)")
-	e.Doc("packRows16 copies rows of units times 16 bytes, stride bytes apart in src, together in dst.")
-	dst, src, stride, rows, units := e.arg("dst"), e.arg("src"), e.arg("stride"), e.arg("rows"), e.arg("units")
-	e.SHLQ(operand.Imm(4), units)
+	e.SignatureExpr("func(dst, src *byte, stride, rows, pieces, width, panel int)")
+	e.Doc(fmt.Sprintf("%s: of each of rows, stride bytes apart in src, the pieces of %d bytes go to dst, panel bytes apart;", name, size),
+		"each row's pieces lie width bytes after those of the row before.")
+	dst, src, stride, rows, pieces := e.arg("dst"), e.arg("src"), e.arg("stride"), e.arg("rows"), e.arg("pieces")
+	width, panel := e.arg("width"), e.arg("panel")
+	lines, next := e.GP64(), e.GP64()
+	e.MOVQ(stride, lines)
+	e.SHLQ(operand.Imm(3), lines) // times ahead
 	e.Label("row")
-	off := e.GP64()
-	e.XORQ(off, off)
-	e.Label("unit")
-	x := e.XMM()
-	e.VMOVUPS(operand.Mem{Base: src, Index: off, Scale: 1}, x)
-	e.VMOVUPS(x, operand.Mem{Base: dst, Index: off, Scale: 1})
-	e.ADDQ(operand.Imm(16), off)
-	e.CMPQ(off, units)
-	e.JNE(operand.LabelRef("unit"))
-	e.ADDQ(units, dst)
+	from, to, n := e.GP64(), e.GP64(), e.GP64()
+	e.MOVQ(src, from)
+	e.MOVQ(dst, to)
+	e.MOVQ(pieces, n)
+	e.LEAQ(operand.Mem{Base: src, Index: lines, Scale: 1}, next)
+	e.Label("piece")
+	x := map[int]func() reg.VecVirtual{16: e.XMM, 32: e.YMM, 64: e.ZMM}[size]()
+	e.PREFETCHT0(at(next, 0))
+	e.VMOVUPS(at(from, 0), x)
+	e.VMOVUPS(x, at(to, 0))
+	e.ADDQ(operand.Imm(uint64(size)), from)
+	e.ADDQ(operand.Imm(uint64(size)), next)
+	e.ADDQ(panel, to)
+	e.DECQ(n)
+	e.JNZ(operand.LabelRef("piece"))
+	e.ADDQ(width, dst)
 	e.ADDQ(stride, src)
 	e.DECQ(rows)
 	e.JNZ(operand.LabelRef("row"))
+	e.VZEROUPPER()
 	e.RET()
 }
 
@@ -63,8 +79,18 @@ func (t *transpose) write() {
 	for _, r := range []reg.Register{width, stride} {
 		t.SHLQ(operand.Imm(map[int]uint64{4: 2, 8: 3}[t.size]), r)
 	}
+	below := t.GP64() // the rows after these, most likely next
+	t.MOVQ(stride, below)
+	t.SHLQ(operand.Imm(map[int]uint64{8: 3, 4: 2}[t.rows]), below)
+	t.ADDQ(src, below)
 	t.Label("block")
 	from := t.GP64()
+	t.MOVQ(below, from)
+	for range t.rows {
+		t.PREFETCHT0(at(from, 0))
+		t.ADDQ(stride, from)
+	}
+	t.ADDQ(operand.Imm(uint64(t.cols*t.size)), below)
 	t.MOVQ(src, from)
 	switch {
 	case t.size == 8:
