@@ -30,7 +30,8 @@ type Layer struct {
 	Kept    int64 // bytes of activations from forward to backward
 	Residue int64 // of those from the input's half to the weights'
 	PeakF   int64 // beyond what is kept before the layer, while it runs forward
-	PeakB   int64 // and backward
+	PeakI   int64 // in the input's half of backward
+	PeakB   int64 // in both halves at once
 }
 
 // bench calls layers on paper.
@@ -116,7 +117,7 @@ func (b *bench) measure(l nn.Layer, in []int) (out Layer, shape []int, err error
 		return b.input(shape)
 	}
 	var dx *tensor.Tensor
-	out.I, out.PeakB = b.pass(func() { dx, err = l.BackwardInput(b.ctx, saved, grad()) })
+	out.I, out.PeakI = b.pass(func() { dx, err = l.BackwardInput(b.ctx, saved, grad()) })
 	if err != nil {
 		return out, nil, fmt.Errorf("%s: %w", l.Name(), err)
 	}

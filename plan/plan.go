@@ -6,6 +6,7 @@ import (
 	"triax/comm"
 	"triax/configs"
 	"triax/mesh"
+	"triax/nn"
 	"triax/schedule"
 	"triax/tensor"
 )
@@ -44,6 +45,144 @@ func newPaper(cfg *configs.Config, float tensor.DType, price Kernels) (*paper, e
 	}
 	p.ranks, err = ranksOf(cfg, p.sched, runs, p.layers, kit)
 	return p, err
+}
+
+// Plan is what a layout costs.
+type Plan struct {
+	Layout     string       `json:"layout"`
+	Cluster    string       `json:"cluster"`
+	Ranks      int          `json:"ranks"`
+	Parameters int64        `json:"parameters"`     // of the whole model
+	Tokens     int          `json:"tokens"`         // a step
+	FLOPs      float64      `json:"flops"`          // of a step, all ranks: what the model needs, nothing made again
+	Hardware   float64      `json:"hardware_flops"` // what the devices do, recomputation included
+	Memory     []Memory     `json:"memory"`         // by pipeline rank
+	Worst      int          `json:"worst"`          // the pipeline rank with the highest peak
+	Fits       bool         `json:"fits"`
+	Room       float64      `json:"room"`    // bytes left at the worst rank; negative: missing
+	Traffic    []comm.Entry `json:"traffic"` // one step, all ranks
+	Step       Step         `json:"step"`
+	TokensPerS float64      `json:"tokens_per_s"`
+	// MFU is FLOPs over what all devices could do in the step; HFU counts what they do. Causal attention counts half of its
+	// scores, and a multiply-add two.
+	MFU      float64 `json:"mfu"`
+	HFU      float64 `json:"hfu"`
+	Schedule []int   `json:"in_flight"` // microbatches of a chunk in flight, by pipeline rank
+
+	Config *configs.Config    `json:"-"`
+	Device Cluster            `json:"-"`
+	Sched  *schedule.Schedule `json:"-"`
+}
+
+// New plans a validated configuration on the cluster that it names.
+func New(cfg *configs.Config) (*Plan, error) {
+	c, err := ClusterOf(cfg.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	return On(cfg, c)
+}
+
+// On plans a validated configuration on a cluster.
+func On(cfg *configs.Config, c Cluster) (*Plan, error) {
+	float := tensor.BF16
+	if c.Precision == "fp32" {
+		float = tensor.F32
+	}
+	p, err := newPaper(cfg, float, c)
+	if err != nil {
+		return nil, err
+	}
+	out := &Plan{
+		Layout: label(p.cfg), Cluster: c.Name, Ranks: p.mesh.Size(), Config: p.cfg, Device: c, Sched: p.sched,
+		Traffic: stepTraffic(p.cfg, p.sched, p.ranks, int64(c.element())), Schedule: schedule.InFlight(p.sched),
+		Tokens: p.cfg.Train.Batch * p.cfg.Model.Sequence,
+	}
+	out.Parameters, err = parameters(p.cfg)
+	if err != nil {
+		return nil, err
+	}
+	out.FLOPs, out.Hardware = p.flops()
+	for r := range p.ranks {
+		m := p.memory(c, r)
+		out.Memory = append(out.Memory, m)
+		if m.Peak > out.Memory[out.Worst].Peak {
+			out.Worst = r
+		}
+	}
+	out.Room = c.Memory - out.Memory[out.Worst].Peak
+	out.Fits = out.Room >= 0
+	if out.Step, err = newClock(p, c).step(); err != nil {
+		return nil, err
+	}
+	out.TokensPerS = float64(out.Tokens) / out.Step.Seconds
+	all := c.Peak * float64(out.Ranks) * out.Step.Seconds
+	out.MFU, out.HFU = out.FLOPs/all, out.Hardware/all
+	return out, nil
+}
+
+// parameters counts the whole model's.
+func parameters(cfg *configs.Config) (int64, error) {
+	layers, err := nn.Whole(cfg.Model)
+	if err != nil {
+		return 0, err
+	}
+	seen := map[*nn.Param]bool{}
+	n := int64(0)
+	for _, l := range layers {
+		for _, p := range l.Params() {
+			if !seen[p] {
+				seen[p] = true
+				n += int64(p.Elements())
+			}
+		}
+	}
+	return n, nil
+}
+
+// flops is what the model needs for a step, and what the ranks do for it.
+func (p *paper) flops() (model, hardware float64) {
+	side := float64(p.mesh.Size() / p.mesh.Degree(mesh.PP))
+	for r, ops := range p.sched.Ranks {
+		for _, o := range ops {
+			for _, l := range p.ranks[r].layers[o.Stage] {
+				hardware += passOf(l, o.Kind).FLOPs * side
+				if o.Kind == schedule.F {
+					model += 3 * l.F.FLOPs * side // backward is twice the forward
+				}
+			}
+		}
+	}
+	return model, hardware
+}
+
+// label names a layout in a few words.
+func label(cfg *configs.Config) string {
+	m := cfg.Mesh
+	s := fmt.Sprintf("tp%d pp%d dp%d", m.TP, m.PP, m.DP)
+	for _, x := range []struct {
+		n    int
+		name string
+	}{{m.Replicate, "replicate"}, {m.EP, "ep"}, {m.CP, "cp"}} {
+		if x.n > 1 {
+			s += fmt.Sprintf(" %s%d", x.name, x.n)
+		}
+	}
+	s += fmt.Sprintf(" zero%d", cfg.Zero.Stage)
+	if m.PP > 1 {
+		s += " " + cfg.Pipeline.Schedule
+		if c := cfg.Pipeline.Chunks; c > 1 {
+			s += fmt.Sprintf(" v%d", c)
+		}
+	}
+	s += fmt.Sprintf(" m%d", cfg.Pipeline.Microbatches)
+	if m.SequenceParallel {
+		s += " sp"
+	}
+	if cfg.Model.Recompute != nn.RecomputeNone {
+		s += " recompute " + cfg.Model.Recompute
+	}
+	return s
 }
 
 // floatOf is the type that a run on this machine computes in.

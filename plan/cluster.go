@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Cluster is what a plan is priced on: one kind of device, and the links that join them, innermost first.
+type Cluster struct {
+	Name      string  `json:"name"`
+	Precision string  `json:"precision"` // "fp32" or "bf16": of weights and activations
+	Peak      float64 `json:"peak"`      // FLOP/s at that precision, dense
+	Memory    float64 `json:"memory"`    // bytes a device
+	Bandwidth float64 `json:"bandwidth"` // bytes/s of device memory
+	Units     int     `json:"units"`     // processors that share out a matrix product's tiles (SMs, cores)
+	// Efficiency is the share of Peak that large products reach; Depth the inner dimension at which half of it is reached.
+	Efficiency    float64 `json:"efficiency"`
+	Depth         float64 `json:"depth"`
+	AttentionRate float64 `json:"attention_efficiency"` // share of Peak that tiled attention reaches
+	Stream        float64 `json:"stream_efficiency"`    // share of Bandwidth that passes over memory reach
+	Launch        float64 `json:"launch"`               // seconds a kernel costs beside its work
+	Fused         bool    `json:"fused"`                // biases and dropout ride on other kernels
+	Links         []Link  `json:"links"`
+	// GradientBytes is the size of an accumulated gradient element; StateBytes that of master copy and moments together.
+	GradientBytes int     `json:"gradient_bytes"`
+	StateBytes    int     `json:"state_bytes"`
+	Slack         float64 `json:"slack"` // share of memory that the allocator and libraries take
+	HourPrice     float64 `json:"hour_price"`
+	Watts         float64 `json:"watts"`
+}
+
+// Link joins Span consecutive ranks: a node, a rack; the last one joins all.
+type Link struct {
+	Name      string  `json:"name"`
+	Span      int     `json:"span"`      // ranks inside; 0 for all
+	Bandwidth float64 `json:"bandwidth"` // bytes/s of one device in one direction
+	Latency   float64 `json:"latency"`   // seconds of one hop
+	Base      float64 `json:"base"`      // seconds that a collective costs before its first byte
+}
+
+// Constants of NCCL's ring protocols for large messages (its tuning table, "Simple": base 8.4 us, hops of 3.4 us over NVLink, 5.7 us over PCIe,
+// 14 us over a network).
+const (
+	us         = 1e-6
+	collective = 8.4 * us
+)
+
+func nvlink(bandwidth float64, span int) Link {
+	return Link{"nvlink", span, bandwidth, 3.4 * us, collective}
+}
+
+func network(bandwidth float64) Link { return Link{"network", 0, bandwidth, 14 * us, collective} }
+
+func gpu(name string, peak, memory, bandwidth float64, units int, links ...Link) Cluster {
+	return Cluster{
+		Name: name, Precision: "bf16", Peak: peak, Memory: memory, Bandwidth: bandwidth, Units: units, Links: links,
+		Efficiency: 0.82, Depth: 90, AttentionRate: 0.5, Stream: 0.8, Launch: 4.5 * us, Fused: true,
+		GradientBytes: 4, StateBytes: 12, Slack: 0.06,
+	}
+}
+
+const (
+	giga = 1e9
+	tera = 1e12
+	gib  = 1 << 30
+)
+
+// Presets are devices by their makers' data sheets: dense bf16 FLOP/s, memory, memory bandwidth, link bandwidth in one direction. Network
+// bandwidth is that of the usual network card for each device: HDR 200 Gb/s, NDR 400 Gb/s.
+func Presets() []Cluster {
+	h100 := gpu("h100-sxm", 989.4*tera, 80*gib, 3.35*tera, 132, nvlink(450*giga, 8), network(50*giga))
+	h100.Efficiency, h100.Watts = 0.72, 700
+	h200 := gpu("h200", 989.4*tera, 141*giga, 4.8*tera, 132, nvlink(450*giga, 8), network(50*giga))
+	h200.Efficiency, h200.Watts = 0.72, 700
+	pcie := gpu("h100-pcie", 756*tera, 80*gib, 2.0*tera, 114, Link{"pcie", 8, 50 * giga, 5.7 * us, collective}, network(50*giga))
+	pcie.Efficiency, pcie.Watts = 0.65, 350
+	b200 := gpu("b200", 2250*tera, 180*giga, 8*tera, 148, nvlink(900*giga, 8), network(50*giga))
+	b200.Efficiency, b200.Watts = 0.72, 1000
+	gb200 := gpu("gb200-nvl72", 2500*tera, 186*giga, 8*tera, 152, nvlink(900*giga, 72), network(50*giga))
+	gb200.Efficiency, gb200.Watts = 0.72, 1200
+	mi300x := gpu("mi300x", 1307*tera, 192*giga, 5.3*tera, 304, Link{"xgmi", 8, 448 * giga, 3.4 * us, collective}, network(50*giga))
+	mi300x.Efficiency, mi300x.Watts = 0.55, 750
+	rtx := gpu("rtx4090", 165*tera, 24*gib, 1.008*tera, 128, Link{"pcie", 8, 25 * giga, 5.7 * us, collective}, network(12.5*giga))
+	rtx.Watts = 450
+	a40 := gpu("a100-40", 312*tera, 40*gib, 1.555*tera, 108, nvlink(300*giga, 8), network(25*giga))
+	a80 := gpu("a100-80", 312*tera, 80*gib, 2.039*tera, 108, nvlink(300*giga, 8), network(25*giga))
+	a40.Watts, a80.Watts = 400, 400
+	return []Cluster{a40, a80, h100, pcie, h200, b200, gb200, mi300x, rtx, thisCPU()}
+}
+
+// thisCPU is a rank of a run on this machine: one core with AVX-512 (a 2-core virtual machine; triax bench measures another).
+func thisCPU() Cluster {
+	return Cluster{
+		Name: "cpu", Precision: "fp32", Peak: 240 * giga, Memory: 24 * gib, Bandwidth: 30 * giga, Units: 1,
+		Efficiency: 0.9, Depth: 12, AttentionRate: 0.45, Stream: 0.7, Launch: 2 * us,
+		GradientBytes: 4, StateBytes: 8,
+		Links: []Link{{"memory", 0, 12 * giga, 2 * us, 10 * us}},
+	}
+}
+
+// Preset finds a device by name.
+func Preset(name string) (Cluster, error) {
+	all := Presets()
+	i := slices.IndexFunc(all, func(c Cluster) bool { return c.Name == name })
+	if i < 0 {
+		var names []string
+		for _, c := range all {
+			names = append(names, c.Name)
+		}
+		return Cluster{}, fmt.Errorf("want one of %s", strings.Join(names, ", "))
+	}
+	return all[i], nil
+}

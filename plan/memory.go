@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"triax/schedule"
+)
+
+// Memory is what one pipeline rank holds at its peak, in bytes by part. Parts may peak at different moments; Peak is their sum
+// with the allocator's slack.
+type Memory struct {
+	Weights     float64 `json:"weights"`
+	Gradients   float64 `json:"gradients"`
+	States      float64 `json:"states"` // optimizer states, master copy included
+	Activations float64 `json:"activations"`
+	Buffers     float64 `json:"buffers"` // gathered parameters, buckets on their way
+	Slack       float64 `json:"slack"`
+	Peak        float64 `json:"peak"`
+}
+
+// memory adds up pipeline rank r.
+func (p *paper) memory(c Cluster, r int) Memory {
+	w, g, s := p.ranks[r].layout.Elements()
+	largest := float64(p.ranks[r].layout.Largest())
+	size, grad := float64(c.element()), float64(c.GradientBytes)
+	m := Memory{
+		Weights: float64(w) * size, Gradients: float64(g) * grad, States: float64(s) * float64(c.StateBytes),
+		Activations: float64(p.activations(r)),
+	}
+	if p.cfg.Optim.Rule == "sgd" {
+		states := 1.0
+		if p.cfg.Optim.Momentum == 0 {
+			states = 0
+		}
+		m.States = float64(s) * (float64(c.StateBytes) - 8 + 4*states)
+	}
+	switch z := p.cfg.Zero; z.Stage {
+	case 1:
+		m.Buffers = float64(s) * grad
+	case 2:
+		m.Buffers = largest * grad * 2
+	case 3:
+		ahead := 1.0
+		if z.Overlap {
+			ahead += float64(max(1, z.Prefetch))
+		}
+		m.Buffers = largest*size*ahead + largest*grad
+	}
+	sum := m.Weights + m.Gradients + m.States + m.Activations + m.Buffers
+	m.Slack = c.Slack * sum
+	m.Peak = sum + m.Slack
+	return m
+}
+
+// activations walks a rank's ops and returns the most bytes of activations in memory at any moment: what is kept for microbatches
+// in flight and what the running layer needs beside.
+func (p *paper) activations(r int) int64 {
+	var held, most int64
+	for _, o := range p.sched.Ranks[r] {
+		layers := p.ranks[r].layers[o.Stage]
+		switch o.Kind {
+		case schedule.F:
+			for _, l := range layers {
+				most = max(most, held+l.PeakF)
+				held += l.Kept
+			}
+		case schedule.B:
+			for i := len(layers) - 1; i >= 0; i-- {
+				most = max(most, held+layers[i].PeakB)
+				held -= layers[i].Kept
+			}
+		case schedule.I:
+			for i := len(layers) - 1; i >= 0; i-- {
+				most = max(most, held+layers[i].PeakI)
+				held += layers[i].Residue - layers[i].Kept
+			}
+		case schedule.W:
+			for _, l := range layers {
+				held -= l.Residue
+			}
+		}
+	}
+	return most
+}

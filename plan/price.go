@@ -1,0 +1,59 @@
+package plan
+
+import "math"
+
+// tileShape is a tile of a matrix product that one processor of a GPU works on, and how near the peak it can run.
+type tileShape struct {
+	m, n int
+	rate float64
+}
+
+// Larger tiles reuse more of what they read; smaller ones fill the processors better when there is little work.
+var tileShapes = []tileShape{{256, 128, 1}, {128, 256, 1}, {128, 128, 0.93}, {128, 64, 0.8}, {64, 64, 0.6}}
+
+// Gemm is the time of c [m n] = a b with inner dimension k: the tiles go over the processors in waves, the last one partly idle
+// (wave quantisation); short inner dimensions do not fill the pipelines; and never faster than its operands can be read and written.
+func (c Cluster) Gemm(m, n, k int) float64 {
+	if m == 0 || n == 0 || k == 0 {
+		return 0
+	}
+	flops := 2 * float64(m) * float64(n) * float64(k)
+	depth := float64(k) / (float64(k) + c.Depth)
+	best := math.Inf(1)
+	if c.Units == 1 {
+		best = flops / (c.Peak * c.Efficiency * depth)
+	} else {
+		for _, t := range tileShapes {
+			tiles := math.Ceil(float64(m)/float64(t.m)) * math.Ceil(float64(n)/float64(t.n))
+			waves := math.Ceil(tiles / float64(c.Units))
+			padded := waves * float64(c.Units) * 2 * float64(t.m) * float64(t.n) * float64(k)
+			best = min(best, padded/(c.Peak*c.Efficiency*depth*t.rate))
+		}
+	}
+	bytes := float64(c.element()) * (float64(m)*float64(k) + float64(k)*float64(n) + float64(m)*float64(n))
+	return max(best, bytes/(c.Bandwidth*c.Stream)) + c.Launch
+}
+
+// Attention is tiled attention: products at a share of the peak; backward does five for the forward's two (Dao 2023, §3.1).
+func (c Cluster) Attention(samples, heads, seq, dim int, full, backward bool) float64 {
+	pairs := float64(seq) * float64(seq)
+	if !full {
+		pairs /= 2
+	}
+	flops := 4 * float64(samples) * float64(heads) * float64(dim) * pairs
+	if backward {
+		flops *= 2.5
+	}
+	return flops/(c.Peak*c.AttentionRate) + c.Launch
+}
+
+// Pass is a kernel bound by memory.
+func (c Cluster) Pass(bytes float64) float64 { return bytes/(c.Bandwidth*c.Stream) + c.Launch }
+
+// element is the bytes of an activation.
+func (c Cluster) element() int {
+	if c.Precision == "fp32" {
+		return 4
+	}
+	return 2
+}

@@ -1,0 +1,127 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"triax/configs"
+)
+
+// setting is one key of the [cluster] section.
+type setting struct {
+	key   string
+	about string
+	set   func(c *Cluster, x float64)
+	min   float64 // exclusive
+	max   float64
+}
+
+var settings = []setting{
+	{"peak_tflops", "dense TFLOP/s", func(c *Cluster, x float64) { c.Peak = x * tera }, 0, 1e6},
+	{"memory_gb", "GB a device", func(c *Cluster, x float64) { c.Memory = x * giga }, 0, 1e6},
+	{"memory_bandwidth_gbs", "GB/s of device memory", func(c *Cluster, x float64) { c.Bandwidth = x * giga }, 0, 1e9},
+	{"efficiency", "share of the peak that large products reach", func(c *Cluster, x float64) { c.Efficiency = x }, 0, 1},
+	{"depth", "inner dimension at which half of the efficiency is reached", func(c *Cluster, x float64) { c.Depth = x }, -1e-9, 1e6},
+	{"attention_efficiency", "share of the peak that attention reaches", func(c *Cluster, x float64) { c.AttentionRate = x }, 0, 1},
+	{"stream_efficiency", "share of memory bandwidth that passes reach", func(c *Cluster, x float64) { c.Stream = x }, 0, 1},
+	{"launch_us", "microseconds a kernel costs beside its work", func(c *Cluster, x float64) { c.Launch = x * us }, -1e-9, 1e6},
+	{"gpus_per_node", "devices inside the first link", func(c *Cluster, x float64) { c.Links[0].Span = int(x) }, 0, 1e6},
+	{"node_bandwidth_gbs", "GB/s of a device inside a node, one direction", func(c *Cluster, x float64) { c.Links[0].Bandwidth = x * giga }, 0, 1e9},
+	{"node_latency_us", "microseconds a hop inside a node", func(c *Cluster, x float64) { c.Links[0].Latency = x * us }, -1e-9, 1e6},
+	{"network_bandwidth_gbs", "GB/s of a device between nodes, one direction", func(c *Cluster, x float64) { c.last().Bandwidth = x * giga }, 0, 1e9},
+	{"network_latency_us", "microseconds a hop between nodes", func(c *Cluster, x float64) { c.last().Latency = x * us }, -1e-9, 1e6},
+	{"oversubscription", "how many times the devices' links exceed the network's middle", func(c *Cluster, x float64) { c.last().Bandwidth /= x }, 0, 1e3},
+	{"gradient_bytes", "bytes of an accumulated gradient", func(c *Cluster, x float64) { c.GradientBytes = int(x) }, 0, 8},
+	{"state_bytes", "bytes of master copy and moments", func(c *Cluster, x float64) { c.StateBytes = int(x) }, 0, 32},
+	{"slack", "share of memory that the allocator takes", func(c *Cluster, x float64) { c.Slack = x }, -1e-9, 1},
+	{"hour_price", "money an hour and device", func(c *Cluster, x float64) { c.HourPrice = x }, -1e-9, 1e6},
+	{"watts", "watts a device", func(c *Cluster, x float64) { c.Watts = x }, -1e-9, 1e6},
+}
+
+func (c *Cluster) last() *Link { return &c.Links[len(c.Links)-1] }
+
+// ClusterOf reads the [cluster] section. Without one it is this machine. All that is wrong comes back as configs.Problems.
+func ClusterOf(section map[string]any) (Cluster, error) {
+	name := "cpu"
+	var ps configs.Problems
+	bad := func(key string, v any, rule, hint string) {
+		ps = append(ps, configs.Problem{Field: "cluster." + key, Value: fmt.Sprint(v), Rule: rule, Hint: hint})
+	}
+	if v, ok := section["gpu"]; ok {
+		if s, isText := v.(string); isText {
+			name = s
+		} else {
+			bad("gpu", v, "want a name in quotes", `for example "a100-80"`)
+		}
+	}
+	c, err := Preset(name)
+	if err != nil {
+		bad("gpu", fmt.Sprintf("%q", name), "no such device", err.Error())
+		c, _ = Preset("a100-80")
+	}
+	c.Links = slices.Clone(c.Links)
+	keys := make([]string, 0, len(section))
+	for k := range section {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		switch k {
+		case "gpu":
+			continue
+		case "precision":
+			c.setPrecision(section[k], bad)
+			continue
+		}
+		i := slices.IndexFunc(settings, func(s setting) bool { return s.key == k })
+		if i < 0 {
+			bad(k, section[k], "no such key", "keys: gpu, precision, "+strings.Join(settingNames(), ", "))
+			continue
+		}
+		s := settings[i]
+		x, ok := number(section[k])
+		if !ok || !(x > s.min && x <= s.max) {
+			bad(k, section[k], fmt.Sprintf("want a number (%s) above %g and at most %g", s.about, max(0, s.min), s.max), "see the device's data sheet")
+			continue
+		}
+		s.set(&c, x)
+	}
+	if len(ps) > 0 {
+		return Cluster{}, ps
+	}
+	return c, nil
+}
+
+func (c *Cluster) setPrecision(v any, bad func(string, any, string, string)) {
+	switch v {
+	case "bf16", "fp16":
+		c.Precision = "bf16"
+	case "fp32":
+		if c.Precision == "bf16" { // tensor cores run fp32 as tf32 at half the rate
+			c.Peak /= 2
+		}
+		c.Precision, c.GradientBytes, c.StateBytes = "fp32", 4, 8
+	default:
+		bad("precision", v, "want bf16, fp16 or fp32", `use "bf16"`)
+	}
+}
+
+func settingNames() (out []string) {
+	for _, s := range settings {
+		out = append(out, s.key)
+	}
+	return out
+}
+
+func number(v any) (float64, bool) {
+	switch x := v.(type) {
+	case int64:
+		return float64(x), true
+	case float64:
+		return x, true
+	case int:
+		return float64(x), true
+	}
+	return 0, false
+}
