@@ -3,7 +3,10 @@ package cpu
 import "unsafe"
 
 // rowOps are the kernels along rows of float32, in assembly for one instruction set. All work on n elements; doc
-// comments of their functions (rowExpAVX512, ...) say what they compute. Exponentials are within 2 ulp of exact.
+// comments of their functions (rowExpAVX512, ...) say what they compute.
+//
+// Errors, in units of the last place, by TestAccuracy: exp 1.24 from -87.3 to 88.3 (0 below, e^88.4 above), 0.6 near zero; silu 3.2;
+// gelu 11 from -3 up, where its tail still matters. gelu takes no tanh: 1 + tanh u is 2 / (1 + e^-2u), which does not cancel.
 type rowOps struct {
 	exp        func(dst, src *float32, n int, slope, shift, scale float32) float32
 	expSum     func(src *float32, n int, shift float32) float32
