@@ -99,7 +99,7 @@ func (k *clock) dataPerPass(r int) map[schedule.Kind]float64 {
 		return out
 	}
 	m := float64(k.sched.Micros)
-	for _, l := range k.ranks[r].layout.Traffic(walk(k.sched.Ranks[r])) {
+	for _, l := range k.ranks[r].lines {
 		switch {
 		case l.Kind == comm.KindAllGather && z.Stage == 3:
 			t := k.line(l, float64(k.c.element())) / m
@@ -130,7 +130,7 @@ func (k *clock) exposed(t, compute float64) float64 {
 // reduction is the time of a rank's gradient sums after its last backward (ZeRO 0 and 1, and replicas).
 func (k *clock) reduction(r int) float64 {
 	total := 0.0
-	for _, l := range k.ranks[r].layout.Traffic(walk(k.sched.Ranks[r])) {
+	for _, l := range k.ranks[r].lines {
 		inside := k.cfg.Zero.Stage >= 2 && l.Kind == comm.KindReduceScatter
 		if l.Kind != comm.KindAllGather && !inside {
 			total += k.line(l, float64(k.c.GradientBytes))
@@ -148,7 +148,7 @@ func (k *clock) update(r int) float64 {
 		k.c.Pass(float64(s)*(2*float64(k.c.StateBytes)+float64(k.c.GradientBytes)+size))
 	t += k.c.Collective(comm.KindAllReduce, 16, k.spans["world"])
 	if z := k.cfg.Zero.Stage; z == 1 || z == 2 {
-		for _, l := range layout.Traffic(walk(k.sched.Ranks[r])) {
+		for _, l := range k.ranks[r].lines {
 			if l.Kind == comm.KindAllGather {
 				t += k.line(l, size)
 			}

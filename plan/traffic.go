@@ -14,6 +14,7 @@ type rank struct {
 	stages []int
 	layers map[int][]Layer // by virtual stage
 	layout *zero.Layout
+	lines  []zero.Line // calls of one step of one data rank
 }
 
 // sizesOf are the sizes of the data axes' groups.
@@ -48,6 +49,7 @@ func ranksOf(cfg *configs.Config, s *schedule.Schedule, runs [][2]int, layers []
 			}
 		}
 		out[r].layout = zero.NewLayout(cfg.Zero, units, sizesOf(cfg.Mesh))
+		out[r].lines = out[r].layout.Traffic(walk(s.Ranks[r]))
 	}
 	return out, nil
 }
@@ -94,7 +96,7 @@ func stepTraffic(cfg *configs.Config, s *schedule.Schedule, ranks []rank, elemen
 				}
 			}
 		}
-		for _, line := range rk.layout.Traffic(walk(s.Ranks[r])) {
+		for _, line := range rk.lines {
 			t.add(line.Axis, line.Kind, line.Group, side, line.Calls, line.Elements*element)
 		}
 		spans, tied := rk.layout.SpanTraffic()

@@ -79,7 +79,10 @@ func (l *Layout) Largest() int64 {
 
 // Traffic is the calls of one step of one data rank. walk yields the passes of the rank's line in order.
 func (l *Layout) Traffic(walk func(do func(Pass, int))) []Line {
-	gathers, scatters := l.count(walk)
+	var gathers, scatters map[*bucket]int64
+	if l.cfg.Stage >= 2 {
+		gathers, scatters = l.count(walk)
+	}
 	sum := map[[2]string]*Line{}
 	var order []*Line
 	add := func(axis string, kind comm.CallKind, group int, calls, elements int64) {
