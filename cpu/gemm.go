@@ -12,8 +12,8 @@ func (d *core[T]) Gemm(c, a, b *tensor.Tensor, transA, transB bool, beta float64
 		kb, n = n, kb
 	}
 	demand(k == kb && rowsOf(c) == m && colsOf(c) == n && (beta == 0 || beta == 1), "Gemm", c, a, b)
-	if d.tile != nil && m > 0 && n > 0 {
-		d.tiled(d.tile, tensor.Slice[T](c), tensor.Slice[T](a), tensor.Slice[T](b), m, n, k, transA, transB, beta == 1)
+	if d.gemm != nil && m > 0 && n > 0 {
+		d.tiled(d.gemm, tensor.Slice[T](c), tensor.Slice[T](a), tensor.Slice[T](b), m, n, k, transA, transB, beta == 1)
 		return
 	}
 	g := &d.ops.gemm

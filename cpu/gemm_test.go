@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"triax/tensor"
@@ -35,20 +36,66 @@ func TestGemmBorders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, float := range []tensor.DType{tensor.F32, tensor.F64} {
 		for _, isa := range Supported() {
-			d := New(Options{Float: float, ISA: isa, Threads: 2, Poison: true})
-			for range 60 {
-				m, n, k := sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))]
-				if rng.IntN(8) == 0 {
-					k = 380 + rng.IntN(20)
-				}
-				if rng.IntN(12) == 0 {
-					m = 250 + rng.IntN(12)
-				}
-				gemmCheck(t, d, rng, m, n, k)
-			}
-			gemmCheck(t, d, rng, 3, blockN+5, 11)
-			d.Close()
+			gemmBorders(t, Options{Float: float, ISA: isa, Threads: 2, Poison: true}, sizes, rng)
 		}
+	}
+	if HasBF16() {
+		gemmBorders(t, Options{Float: tensor.F32, BF16: true, Threads: 2, Poison: true}, sizes, rng)
+	}
+}
+
+func gemmBorders(t *testing.T, opts Options, sizes []int, rng *rand.Rand) {
+	d := New(opts)
+	defer d.Close()
+	for range 60 {
+		m, n, k := sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))], sizes[rng.IntN(len(sizes))]
+		switch rng.IntN(12) {
+		case 0:
+			k = blockK - 4 + rng.IntN(20)
+		case 1:
+			k = 2*blockK - 4 + rng.IntN(20)
+		case 2:
+			m = blockM - 6 + rng.IntN(12)
+		case 3:
+			n = blockN - 6 + rng.IntN(60)
+		}
+		gemmCheck(t, d, rng, m, n, k)
+	}
+	gemmCheck(t, d, rng, 0, 3, 5)
+	gemmCheck(t, d, rng, 3, 4, 0)
+	gemmCheck(t, d, rng, 3, blockN+5, 11)
+	gemmCheck(t, d, rng, blockM+5, 5, 11)
+	gemmCheck(t, d, rng, 17, 50, wholeSize/24+7) // in stretches of k
+}
+
+// TestGemmSpreadsNaN: an infinity or NaN in an operand reaches its row or column, zeros on the other side or not.
+func TestGemmSpreadsNaN(t *testing.T) {
+	all := []Options{{Float: tensor.F64}}
+	for _, isa := range Supported() {
+		all = append(all, Options{Float: tensor.F32, ISA: isa})
+	}
+	if HasBF16() {
+		all = append(all, Options{Float: tensor.F32, BF16: true})
+	}
+	for _, opts := range all {
+		d := New(opts)
+		const m, n, k = 9, 50, 19
+		for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+			a, b, c := d.New(tensor.Workspace, m, k), d.New(tensor.Workspace, k, n), d.New(tensor.Workspace, m, n)
+			values := make([]float64, m*k)
+			values[5*k+18] = bad // the last of an odd depth
+			d.Upload(a, values)
+			d.Zero(b)
+			d.Gemm(c, a, b, false, false, 0)
+			got := make([]float64, m*n)
+			d.Download(got, c)
+			for i, x := range got {
+				if i/n == 5 && x == x || i/n != 5 && x != 0 {
+					t.Fatalf("%s: %v times zeros: element %d of row %d is %v", d.Name(), bad, i%n, i/n, x)
+				}
+			}
+		}
+		d.Close()
 	}
 }
 
@@ -58,6 +105,13 @@ func gemmCheck(t *testing.T, d *Device, rng *rand.Rand, m, n, k int) {
 	c, a, b := gemmCase(d, rng, m, n, k, ta, tb)
 	read := func(t *tensor.Tensor) []float64 { v := make([]float64, t.Len()); d.Download(v, t); return v }
 	before, av, bv := read(c), read(a), read(b)
+	if strings.Contains(d.Name(), "bf16") {
+		for _, v := range [][]float64{av, bv} {
+			for i, x := range v {
+				v[i] = float64(math.Float32frombits(uint32(bf16(x)) << 16))
+			}
+		}
+	}
 	d.Gemm(c, a, b, ta, tb, beta)
 	got := read(c)
 	eps := 1e-7
@@ -89,11 +143,18 @@ func gemmCheck(t *testing.T, d *Device, rng *rand.Rand, m, n, k int) {
 
 // TestGemmThreads: no bit depends on the number of threads, nor on which rows and columns are computed together.
 func TestGemmThreads(t *testing.T) {
+	gemmThreads(t, false)
+	if HasBF16() {
+		gemmThreads(t, true)
+	}
+}
+
+func gemmThreads(t *testing.T, narrow bool) {
 	var first []float64
 	for threads := 1; threads <= 3; threads++ {
-		d := New(Options{Float: tensor.F32, Threads: threads})
+		d := New(Options{Float: tensor.F32, Threads: threads, BF16: narrow})
 		rng := rand.New(rand.NewPCG(3, 4))
-		c, a, b := gemmCase(d, rng, 130, 200, 700, false, true)
+		c, a, b := gemmCase(d, rng, 130, 200, 901, false, true)
 		d.Gemm(c, a, b, false, true, 0)
 		v := make([]float64, c.Len())
 		d.Download(v, c)

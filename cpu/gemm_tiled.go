@@ -21,6 +21,22 @@ type kernels[T float] struct {
 	copyA      copyOf[T]
 	copyB      copyOf[T]
 	lanes      int // elements of a vector, and of a piece of copyB; those of copyA are of rows elements
+	pairs      *pairOf[T]
+}
+
+// pairOf is what kernels have besides that take packed operands in pairs: in the place of one element are those of k and k+1,
+// rounded to bfloat16. Then copyA and copyB make one row out of two.
+type pairOf[T float] struct {
+	narrow func(dst, src *T, n int) // rounds a row: dst gets n/2 pairs
+	pair   func(x, y T) T
+}
+
+// depth is what a depth of k takes in packed operands.
+func (k *kernels[T]) depth(kc int) int {
+	if k.pairs != nil {
+		return (kc + 1) / 2
+	}
+	return kc
 }
 
 // tileOf is c [rows width] (+)= a b, a packed [k rows], b packed [k width]; only rows and cols of it are stored.
@@ -52,6 +68,7 @@ type tiledTask[T float] struct {
 	add            bool
 	byRows         bool // threads share out rows of c, and b is packed whole; else columns, and a is
 	k0, k1         int  // the stretch of k at hand
+	short          int  // length of the operand packed whole, in full panels
 	packing        bool // whole is being made
 	whole          []T  // op(a) or op(b) over k0 up to k1, packed; nil when threads pack both
 	packs          []packed[T]
@@ -59,7 +76,7 @@ type tiledTask[T float] struct {
 }
 
 // packed is one worker's memory for packed operands.
-type packed[T float] struct{ a, b []T }
+type packed[T float] struct{ a, b, strip []T }
 
 func (d *core[T]) tiled(ks *kernels[T], c, a, b []T, m, n, k int, transA, transB, add bool) {
 	t := &d.ops.tiled
@@ -80,10 +97,11 @@ func (d *core[T]) tiled(ks *kernels[T], c, a, b []T, m, n, k int, transA, transB
 		long, unit, short, panel = short, panel, long, unit
 	}
 	short = (short + panel - 1) / panel * panel
-	depth := depthOf(k)
+	depth := t.depthOf(k)
 	for t.k0 = 0; t.k0 < max(1, k); t.k0 = t.k1 {
-		t.k1 = min(k, t.k0+max(1, wholeSize/(short*depth))*depth)
-		grow(&t.whole, short*(t.k1-t.k0))
+		t.k1 = min(k, t.k0+max(1, wholeSize/(short*t.depth(depth)))*depth)
+		t.short = short
+		grow(&t.whole, short*t.depth(t.k1-t.k0))
 		t.packing = true
 		d.team.split(short, panel, len(t.whole), t)
 		t.packing = false
@@ -94,16 +112,20 @@ func (d *core[T]) tiled(ks *kernels[T], c, a, b []T, m, n, k int, transA, transB
 	}
 }
 
-// depthOf is the depth of a block: k in equal parts of at most blockK.
-func depthOf(k int) int {
-	blocks := max(1, (k+blockK-1)/blockK)
-	return max(1, (k+blocks-1)/blocks)
+// depthOf is the depth of a block: k in equal parts of at most blockK elements when packed.
+func (k *kernels[T]) depthOf(n int) int {
+	most, unit := blockK, 1
+	if k.pairs != nil {
+		most, unit = 2*blockK, 2
+	}
+	blocks := max(1, (n+most-1)/most)
+	return max(1, (n+blocks*unit-1)/(blocks*unit)) * unit
 }
 
 func (t *tiledTask[T]) run(w, lo, hi int) {
 	switch {
 	case t.packing:
-		t.packWhole(lo, hi)
+		t.packWhole(&t.packs[w], lo, hi)
 	case t.byRows:
 		t.region(&t.packs[w], lo, hi, 0, t.n)
 	default:
@@ -113,28 +135,27 @@ func (t *tiledTask[T]) run(w, lo, hi int) {
 
 // packWhole packs rows of op(a), or columns of op(b), from lo up to hi, a multiple of panels: block after block of k, in
 // each panel after panel.
-func (t *tiledTask[T]) packWhole(lo, hi int) {
-	depth := depthOf(t.k)
+func (t *tiledTask[T]) packWhole(p *packed[T], lo, hi int) {
+	depth := t.depthOf(t.k)
 	for pc := t.k0; pc < t.k1; pc += depth {
 		kc := min(depth, t.k1-pc)
-		to := t.wholeAt(pc, kc)[lo*kc:]
+		to := t.wholeAt(pc, kc)[lo*t.depth(kc):]
 		if t.byRows {
-			t.packB(to, lo, min(hi, t.n)-lo, pc, kc)
+			t.packB(p, to, lo, min(hi, t.n)-lo, pc, kc)
 		} else {
-			t.packA(to, lo, min(hi, t.m)-lo, pc, kc)
+			t.packA(p, to, lo, min(hi, t.m)-lo, pc, kc)
 		}
 	}
 }
 
 // wholeAt is the part of whole for the block of k from pc.
 func (t *tiledTask[T]) wholeAt(pc, kc int) []T {
-	short := len(t.whole) / max(1, t.k1-t.k0)
-	return t.whole[(pc-t.k0)*short:][:short*kc]
+	return t.whole[t.depth(pc-t.k0)*t.short:][:t.short*t.depth(kc)]
 }
 
 // region computes rows m0 up to m1 and columns n0 up to n1: part after part of c small enough to stay near over all of k.
 func (t *tiledTask[T]) region(p *packed[T], m0, m1, n0, n1 int) {
-	depth := depthOf(t.k)
+	depth := t.depthOf(t.k)
 	rows, cols := m1-m0, blockN
 	if t.byRows {
 		rows, cols = blockM, n1-n0
@@ -147,7 +168,7 @@ func (t *tiledTask[T]) region(p *packed[T], m0, m1, n0, n1 int) {
 				b := t.blockB(p, jc, nc, pc, kc)
 				for ic := ir; ic < min(ir+rows, m1); ic += blockM {
 					mc := min(blockM, m1-ic)
-					t.block(t.blockA(p, ic, mc, pc, kc), b, ic, mc, jc, nc, kc, t.add || pc > 0)
+					t.block(t.blockA(p, ic, mc, pc, kc), b, ic, mc, jc, nc, t.depth(kc), t.add || pc > 0)
 				}
 			}
 		}
@@ -157,21 +178,21 @@ func (t *tiledTask[T]) region(p *packed[T], m0, m1, n0, n1 int) {
 // blockA is a packed block of op(a): out of whole, or packed now.
 func (t *tiledTask[T]) blockA(p *packed[T], ic, mc, pc, kc int) []T {
 	if t.whole != nil && !t.byRows {
-		return t.wholeAt(pc, kc)[ic*kc:]
+		return t.wholeAt(pc, kc)[ic*t.depth(kc):]
 	}
-	grow(&p.a, (mc+t.rows-1)/t.rows*t.rows*kc)
-	t.packA(p.a, ic, mc, pc, kc)
+	grow(&p.a, (mc+t.rows-1)/t.rows*t.rows*t.depth(kc))
+	t.packA(p, p.a, ic, mc, pc, kc)
 	return p.a
 }
 
 // blockB is the same of op(b).
 func (t *tiledTask[T]) blockB(p *packed[T], jc, nc, pc, kc int) []T {
 	if t.whole != nil && t.byRows {
-		return t.wholeAt(pc, kc)[jc*kc:]
+		return t.wholeAt(pc, kc)[jc*t.depth(kc):]
 	}
 	width := t.tiles[0].width
-	grow(&p.b, (nc+width-1)/width*width*kc)
-	t.packB(p.b, jc, nc, pc, kc)
+	grow(&p.b, (nc+width-1)/width*width*t.depth(kc))
+	t.packB(p, p.b, jc, nc, pc, kc)
 	return p.b
 }
 
@@ -186,7 +207,7 @@ func (t *tiledTask[T]) tileFor(n int) tileOf[T] {
 	return best
 }
 
-// block multiplies a packed block of a with a packed block of b, tile by tile.
+// block multiplies a packed block of a with a packed block of b, tile by tile. kc is their packed depth.
 func (t *tiledTask[T]) block(a, b []T, ic, mc, jc, nc, kc int, add bool) {
 	flag := 0
 	if add {
@@ -208,85 +229,5 @@ func (t *tiledTask[T]) block(a, b []T, ic, mc, jc, nc, kc int, add bool) {
 		}
 		at += tile.width * kc
 		j += cols
-	}
-}
-
-// packA lays out rows ic.. of op(a) as panels [kc rows].
-func (t *tiledTask[T]) packA(to []T, ic, mc, pc, kc int) {
-	const group = 8 // panels written at a time: they may all fall into one set of the first-level cache
-	for i := 0; i < mc && kc > 0; {
-		n, panels := min(t.rows, mc-i), min(group, (mc-i)/t.rows)
-		switch {
-		case !t.transA:
-			t.transposed(to[i*kc:], t.rows, t.a[(ic+i)*t.lda+pc:], t.lda, n, kc)
-		case panels > 0:
-			t.copyA(&to[i*kc], &t.a[pc*t.lda+ic+i], t.lda, kc, panels, t.rows, t.rows*kc)
-			n = panels * t.rows
-		default:
-			paddedRows(to[i*kc:], t.rows, t.a[pc*t.lda+ic+i:], t.lda, n, kc)
-		}
-		i += n
-	}
-}
-
-// packB lays out columns jc.. of op(b) as panels [kc width].
-func (t *tiledTask[T]) packB(to []T, jc, nc, pc, kc int) {
-	at := 0
-	for j := 0; j < nc && kc > 0; {
-		tile := t.tileFor(nc - j)
-		n := min(tile.width, nc-j)
-		switch {
-		case t.transB:
-			t.transposed(to[at:], tile.width, t.b[(jc+j)*t.ldb+pc:], t.ldb, n, kc)
-		case n == tile.width:
-			t.copyB(&to[at], &t.b[pc*t.ldb+jc+j], t.ldb, kc, n/t.lanes, n, t.lanes)
-		default:
-			paddedRows(to[at:], tile.width, t.b[pc*t.ldb+jc+j:], t.ldb, n, kc)
-		}
-		at += tile.width * kc
-		j += n
-	}
-}
-
-// paddedRows: dst[p*width+j] = src[p*stride+j] for j < n, and zero up to width.
-func paddedRows[T float](dst []T, width int, src []T, stride, n, k int) {
-	for p := range k {
-		row := dst[p*width:][:width]
-		copy(row, src[p*stride:][:n])
-		clear(row[n:])
-	}
-}
-
-// transposed: dst[p*width+j] = src[j*stride+p] for j < n, and zero up to width.
-func (t *tiledTask[T]) transposed(dst []T, width int, src []T, stride, n, k int) {
-	j := 0
-	for j < n {
-		done := false
-		for _, tr := range t.transposes {
-			if j+tr.rows > n || k < tr.cols {
-				continue
-			}
-			blocks := k / tr.cols
-			tr.f(&dst[j], width, &src[j*stride], stride, blocks)
-			for r := j; r < j+tr.rows; r++ {
-				for p := blocks * tr.cols; p < k; p++ {
-					dst[p*width+r] = src[r*stride+p]
-				}
-			}
-			j += tr.rows
-			done = true
-			break
-		}
-		if !done {
-			for p := range k {
-				dst[p*width+j] = src[j*stride+p]
-			}
-			j++
-		}
-	}
-	for ; j < width; j++ {
-		for p := range k {
-			dst[p*width+j] = 0
-		}
 	}
 }

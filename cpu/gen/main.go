@@ -41,6 +41,7 @@ var families = []struct {
 	{"dropout", dropout},
 	{"bfloat", bfloats},
 	{"squares", squares},
+	{"tile_bf16", bfloatTiles},
 }
 
 func generate() (map[string][]byte, error) {

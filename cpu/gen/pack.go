@@ -20,8 +20,8 @@ func packs(ctx *build.Context) {
 	(&transpose{emitter{ctx, f64, false}, 4, 4}).write()
 }
 
-// ahead is how many rows before its use a strided row is asked for: no processor foresees such rows by itself.
-const ahead = 8
+// ahead is the logarithm of how many rows before its use a strided row is asked for: no processor foresees such rows by itself.
+const ahead = 3
 
 // packRows cuts rows into panels: piece i of a row goes to panel i, where the pieces of all rows lie together.
 func packRows(ctx *build.Context, size int) {
@@ -37,7 +37,7 @@ func packRows(ctx *build.Context, size int) {
 	width, panel := e.arg("width"), e.arg("panel")
 	lines, next := e.GP64(), e.GP64()
 	e.MOVQ(stride, lines)
-	e.SHLQ(operand.Imm(3), lines) // times ahead
+	e.SHLQ(operand.Imm(ahead), lines)
 	e.Label("row")
 	from, to, n := e.GP64(), e.GP64(), e.GP64()
 	e.MOVQ(src, from)
