@@ -140,10 +140,7 @@ func (a *tiledAttention[T]) blockForward(w *attentionWorker[T], b queries) {
 	o, ldo := a.of(a.out, b)
 	w.multiply(b.n, a.at.HeadDim, b.keys, o, ldo, w.p, b.keys, false, v, ldv, false, false)
 	for i := range b.n {
-		row := o[i*ldo:][:a.at.HeadDim]
-		for j := range row {
-			row[j] /= w.sums[i]
-		}
+		a.rowScale(o[i*ldo:][:a.at.HeadDim], 1/w.sums[i])
 	}
 }
 
@@ -221,6 +218,16 @@ func (a *tiledAttention[T]) rowMax(row []T) T {
 		top = max(top, x)
 	}
 	return top
+}
+
+func (a *tiledAttention[T]) rowScale(row []T, s T) {
+	if a.rows != nil {
+		a.rows.scale(first(row), len(row), float32(s))
+		return
+	}
+	for j := range row {
+		row[j] *= s
+	}
 }
 
 // rowExp: row = exp(scale row + shift); it returns the sum.

@@ -196,9 +196,13 @@ func (t *tiledTask[T]) blockB(p *packed[T], jc, nc, pc, kc int) []T {
 	return p.b
 }
 
-// tileFor is the narrowest tile that holds n columns, or the widest.
+// tileFor is the narrowest tile that holds n columns, or the widest. Two of the second width are better than the widest and a narrow
+// one, but where threads pack b together their cuts may fall between the two.
 func (t *tiledTask[T]) tileFor(n int) tileOf[T] {
 	best := t.tiles[0]
+	if n > best.width && n <= 2*t.tiles[1].width && (t.whole == nil || !t.byRows) {
+		return t.tiles[1]
+	}
 	for _, k := range t.tiles[1:] {
 		if k.width >= n {
 			best = k
