@@ -18,10 +18,19 @@ type Cluster struct {
 	Efficiency    float64 `json:"efficiency"`
 	Depth         float64 `json:"depth"`
 	AttentionRate float64 `json:"attention_efficiency"` // share of Peak that tiled attention reaches
-	Stream        float64 `json:"stream_efficiency"`    // share of Bandwidth that passes over memory reach
-	Launch        float64 `json:"launch"`               // seconds a kernel costs beside its work
-	Fused         bool    `json:"fused"`                // biases and dropout ride on other kernels
-	Links         []Link  `json:"links"`
+	// ScorePasses is how often attention that keeps its scores reads and writes them in a forward pass; 0 is tiled attention, which does not.
+	ScorePasses float64 `json:"score_passes"`
+	// CoreAgain makes backward repeat the heads' forward: the selective recomputation of Korthikanti et al. 2022, §5.
+	CoreAgain bool    `json:"core_again"`
+	Stream    float64 `json:"stream_efficiency"` // share of Bandwidth that passes over memory reach
+	Launch    float64 `json:"launch"`            // seconds a kernel costs beside its work
+	// Host is the seconds that the program takes to issue one kernel or call: work goes on beside the kernels, but small kernels wait for it.
+	Host  float64 `json:"host"`
+	Fused bool    `json:"fused"` // biases and dropout ride on other kernels
+	// Pieces is into how many calls ZeRO-3's gather or reduction of a layer falls apart: 1 for flat buckets, one a parameter where
+	// each is gathered by itself.
+	Pieces int    `json:"pieces"`
+	Links  []Link `json:"links"`
 	// GradientBytes is the size of an accumulated gradient element; StateBytes that of master copy and moments together.
 	GradientBytes int     `json:"gradient_bytes"`
 	StateBytes    int     `json:"state_bytes"`

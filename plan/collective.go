@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"math"
+
 	"triax/comm"
 	"triax/mesh"
 )
@@ -40,37 +42,37 @@ func (c Cluster) spanOf(m mesh.Mesh, axes ...mesh.Axis) span {
 	return out
 }
 
-// Collective is the time of one call of bytes over a group: a ring inside every link's unit and then between units, each level working
-// on what the ones inside leave of it (Narayanan et al. 2021, §5; Thakur et al. 2005, §4).
+// Collective is the time of one call of bytes over a group: a ring through all its ranks. Every byte passes every link, so the slowest one sets
+// the pace, where the ranks inside a unit use their links to the outside together; each of the n-1 steps pays the hop that it crosses
+// (Thakur et al. 2005, §4; NCCL's tuning model of a ring). An all-reduce goes round twice.
 func (c Cluster) Collective(kind comm.CallKind, bytes float64, s span) float64 {
 	if s.size <= 1 {
 		return 0
 	}
-	total, inside := 0.0, 1
-	share := bytes
+	base, hops, pace, inside := 0.0, 0.0, math.Inf(1), 1
 	for i, l := range c.Links {
-		n := s.per[i] / inside // units of the level below that meet here
+		units := s.per[i] / inside // units of the level below that meet here
 		if i == len(c.Links)-1 {
-			n = s.size / inside
+			units = s.size / inside
 		}
-		if n <= 1 {
+		if units <= 1 {
 			continue
 		}
-		ring := float64(n-1)/float64(n)*share/l.Bandwidth + float64(n-1)*l.Latency
-		switch kind {
-		case comm.KindAllReduce:
-			total += 2*ring + l.Base
-		case comm.KindBarrier:
-			total += float64(n-1)*l.Latency + l.Base
-		case comm.KindSend, comm.KindRecv:
-			total += share/l.Bandwidth + l.Latency
-		default:
-			total += ring + l.Base
-		}
-		share /= float64(n)
-		inside *= n
+		// Of the ring's steps, those that cross this link: between the units below, in each of the units above.
+		above := s.size / (inside * units)
+		hops += float64((units-1)*above) * l.Latency
+		pace = min(pace, float64(inside)*l.Bandwidth)
+		base = max(base, l.Base)
+		inside *= units
 	}
-	return total
+	part := float64(s.size-1) / float64(s.size) * bytes / pace
+	switch kind {
+	case comm.KindAllReduce:
+		return base + 2*(hops+part)
+	case comm.KindBarrier:
+		return base + hops
+	}
+	return base + hops + part
 }
 
 // Message is the time between two neighbours along an axis: over the outermost link that any of them crosses.

@@ -34,17 +34,29 @@ func (c Cluster) Gemm(m, n, k int) float64 {
 	return max(best, bytes/(c.Bandwidth*c.Stream)) + c.Launch
 }
 
-// Attention is tiled attention: products at a share of the peak; backward does five for the forward's two (Dao 2023, §3.1).
+// Attention is tiled attention: products at a share of the peak over the pairs that are seen; backward does five for the forward's two
+// (Dao 2023, §3.1). With ScorePasses it is products over all pairs, and softmax and dropout that read and write every score.
 func (c Cluster) Attention(samples, heads, seq, dim int, full, backward bool) float64 {
-	pairs := float64(seq) * float64(seq)
+	pairs := float64(samples) * float64(heads) * float64(seq) * float64(seq)
+	forward := 4 * pairs * float64(dim) / (c.Peak * c.AttentionRate)
+	if c.ScorePasses > 0 {
+		move := pairs * float64(c.element()) * c.ScorePasses / (c.Bandwidth * c.Stream)
+		t := forward + move + 4*c.Launch
+		if !backward {
+			return t
+		}
+		if c.CoreAgain {
+			return t + 2*forward + 1.5*move + 6*c.Launch
+		}
+		return 2*forward + 1.5*move + 6*c.Launch
+	}
 	if !full {
-		pairs /= 2
+		forward /= 2
 	}
-	flops := 4 * float64(samples) * float64(heads) * float64(dim) * pairs
-	if backward {
-		flops *= 2.5
+	if !backward {
+		return forward + c.Launch
 	}
-	return flops/(c.Peak*c.AttentionRate) + c.Launch
+	return 2.5*forward + c.Launch
 }
 
 // Pass is a kernel bound by memory.

@@ -60,9 +60,10 @@ func newClock(p *paper, c Cluster) *clock {
 				var o opCost
 				for _, l := range rk.layers[stage] {
 					pass := passOf(l, kind)
-					o.compute += pass.Compute
+					issue := k.c.Host * float64(pass.Kernels)
+					o.compute += max(pass.Compute, issue)
 					for _, e := range pass.Comm {
-						o.tensor += k.entry(e)
+						o.tensor += max(k.entry(e), k.c.Host*float64(e.Calls))
 					}
 				}
 				o.data = k.exposed(once[kind]/float64(len(rk.stages)), o.compute)
@@ -87,7 +88,11 @@ func (k *clock) entry(e comm.Entry) float64 {
 
 // line is the time of one kind of call on the data axes.
 func (k *clock) line(l zero.Line, size float64) float64 {
-	return float64(l.Calls) * k.c.Collective(l.Kind, float64(l.Elements)/float64(l.Calls)*size, k.spans[l.Axis])
+	n := float64(l.Calls)
+	if k.cfg.Zero.Stage == 3 {
+		n *= float64(max(1, k.c.Pieces))
+	}
+	return n * k.c.Collective(l.Kind, float64(l.Elements)/n*size, k.spans[l.Axis])
 }
 
 // dataPerPass is the communication of ZeRO inside the pipeline, seconds by kind of op, for a rank's stages together: gathers before forward and
