@@ -101,7 +101,7 @@ func (w *attentionWorker[T]) multiply(m, n, k int, c []T, ldc int, x []T, ldx in
 	t := &w.mm
 	t.m, t.n, t.k, t.k1, t.add = m, n, k, k, add
 	t.c, t.ldc, t.a, t.lda, t.transA, t.b, t.ldb, t.transB = c, ldc, x, ldx, turnX, y, ldy, turnY
-	t.region(&w.pack, 0, m, 0, n)
+	t.region(&w.pack, 0, m, 0, n, n)
 }
 
 // scores leaves S in w.p, with -Inf where a query does not see a key.

@@ -39,11 +39,14 @@ func (k *kernels[T]) depth(kc int) int {
 	return kc
 }
 
-// tileOf is c [rows width] (+)= a b, a packed [k rows], b packed [k width]; only rows and cols of it are stored.
+// tileOf is c [rows width] (+)= a b, a packed [k rows], b packed [k width]; only rows and cols of it are stored. Each tileRound of
+// k, it asks for the cache line at next, then step elements on.
 type tileOf[T float] struct {
 	width int
-	f     func(k int, a, b, c *T, ldc, rows, cols, add int)
+	f     func(k int, a, b, c *T, ldc, rows, cols, add int, next *T, step int)
 }
+
+const tileRound = 4
 
 // transposeOf is dst[p*width+j] = src[j*stride+p] for rows j and blocks*cols p.
 type transposeOf[T float] struct {
@@ -76,7 +79,10 @@ type tiledTask[T float] struct {
 }
 
 // packed is one worker's memory for packed operands.
-type packed[T float] struct{ a, b, strip []T }
+type packed[T float] struct {
+	a, b, strip []T
+	ahead       ahead[T]
+}
 
 func (d *core[T]) tiled(ks *kernels[T], c, a, b []T, m, n, k int, transA, transB, add bool) {
 	t := &d.ops.tiled
@@ -123,13 +129,19 @@ func (k *kernels[T]) depthOf(n int) int {
 }
 
 func (t *tiledTask[T]) run(w, lo, hi int) {
-	switch {
-	case t.packing:
-		t.packWhole(&t.packs[w], lo, hi)
-	case t.byRows:
-		t.region(&t.packs[w], lo, hi, 0, t.n)
-	default:
-		t.region(&t.packs[w], 0, t.m, lo, hi)
+	p := &t.packs[w]
+	if t.packing {
+		t.packWhole(p, lo, hi)
+		return
+	}
+	after := hi
+	if w != 0 {
+		after = lo - (hi - lo) // see team: the others come from the back
+	}
+	if t.byRows {
+		t.region(p, lo, hi, 0, t.n, after)
+	} else {
+		t.region(p, 0, t.m, lo, hi, after)
 	}
 }
 
@@ -153,8 +165,9 @@ func (t *tiledTask[T]) wholeAt(pc, kc int) []T {
 	return t.whole[t.depth(pc-t.k0)*t.short:][:t.short*t.depth(kc)]
 }
 
-// region computes rows m0 up to m1 and columns n0 up to n1: part after part of c small enough to stay near over all of k.
-func (t *tiledTask[T]) region(p *packed[T], m0, m1, n0, n1 int) {
+// region computes rows m0 up to m1 and columns n0 up to n1: part after part of c small enough to stay near over all of k. The next region
+// of this thread probably starts at after.
+func (t *tiledTask[T]) region(p *packed[T], m0, m1, n0, n1, after int) {
 	depth := t.depthOf(t.k)
 	rows, cols := m1-m0, blockN
 	if t.byRows {
@@ -168,10 +181,29 @@ func (t *tiledTask[T]) region(p *packed[T], m0, m1, n0, n1 int) {
 				b := t.blockB(p, jc, nc, pc, kc)
 				for ic := ir; ic < min(ir+rows, m1); ic += blockM {
 					mc := min(blockM, m1-ic)
-					t.block(t.blockA(p, ic, mc, pc, kc), b, ic, mc, jc, nc, t.depth(kc), t.add || pc > 0)
+					a := t.blockA(p, ic, mc, pc, kc)
+					if t.byRows {
+						t.foresee(p, ic, blockM, m1, pc, depth, after)
+					} else if ic == ir {
+						t.foresee(p, jc, blockN, n1, pc, depth, after)
+					}
+					t.block(p, a, b, ic, mc, jc, nc, t.depth(kc), t.add || pc > 0)
 				}
 			}
 		}
+	}
+}
+
+// foresee finds the block to pack after the one at (at, pc): further along k, or along the thread's own side up to end, or in
+// its next region.
+func (t *tiledTask[T]) foresee(p *packed[T], at, size, end, pc, depth, after int) {
+	switch {
+	case pc+depth < t.k1:
+		t.expect(p, at, min(size, end-at), pc+depth, min(depth, t.k1-pc-depth))
+	case at+size < end:
+		t.expect(p, at+size, min(size, end-at-size), t.k0, min(depth, t.k1-t.k0))
+	default:
+		t.expect(p, after, min(size, end-at), t.k0, min(depth, t.k1-t.k0))
 	}
 }
 
@@ -212,7 +244,7 @@ func (t *tiledTask[T]) tileFor(n int) tileOf[T] {
 }
 
 // block multiplies a packed block of a with a packed block of b, tile by tile. kc is their packed depth.
-func (t *tiledTask[T]) block(a, b []T, ic, mc, jc, nc, kc int, add bool) {
+func (t *tiledTask[T]) block(p *packed[T], a, b []T, ic, mc, jc, nc, kc int, add bool) {
 	flag := 0
 	if add {
 		flag = 1
@@ -229,7 +261,8 @@ func (t *tiledTask[T]) block(a, b []T, ic, mc, jc, nc, kc int, add bool) {
 			if kc > 0 {
 				pa = &a[i*kc]
 			}
-			tile.f(kc, pa, pb, &t.c[(ic+i)*t.ldc+jc+j], t.ldc, min(t.rows, mc-i), cols, flag)
+			next, step := p.ahead.of(kc/tileRound, &t.none)
+			tile.f(kc, pa, pb, &t.c[(ic+i)*t.ldc+jc+j], t.ldc, min(t.rows, mc-i), cols, flag, next, step)
 		}
 		at += tile.width * kc
 		j += cols

@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func tile8x48AVX512F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int)
+// func tile8x48AVX512F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tile8x48AVX512F32(SB), NOSPLIT, $0-64
+TEXT ·tile8x48AVX512F32(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -68,11 +68,16 @@ TEXT ·tile8x48AVX512F32(SB), NOSPLIT, $0-64
 	PREFETCHT0 64(DI)
 	PREFETCHT0 128(DI)
 	ADDQ       SI, DI
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x02, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Z24
 	VMOVUPS      64(DX), Z25
 	VMOVUPS      128(DX), Z26
@@ -400,9 +405,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func tile8x32AVX512F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int)
+// func tile8x32AVX512F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tile8x32AVX512F32(SB), NOSPLIT, $0-64
+TEXT ·tile8x32AVX512F32(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -450,11 +455,16 @@ TEXT ·tile8x32AVX512F32(SB), NOSPLIT, $0-64
 	PREFETCHT0 (DI)
 	PREFETCHT0 64(DI)
 	ADDQ       SI, DI
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x02, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Z16
 	VMOVUPS      64(DX), Z17
 	VBROADCASTSS (CX), Z18
@@ -711,9 +721,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func tile8x16AVX512F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int)
+// func tile8x16AVX512F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tile8x16AVX512F32(SB), NOSPLIT, $0-64
+TEXT ·tile8x16AVX512F32(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -745,11 +755,16 @@ TEXT ·tile8x16AVX512F32(SB), NOSPLIT, $0-64
 	ADDQ       SI, DI
 	PREFETCHT0 (DI)
 	ADDQ       SI, DI
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x02, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Z8
 	VBROADCASTSS (CX), Z9
 	VFMADD231PS  Z8, Z9, Z0
@@ -935,9 +950,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func tile4x24AVX2F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int)
+// func tile4x24AVX2F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4x24AVX2F32(SB), NOSPLIT, $0-64
+TEXT ·tile4x24AVX2F32(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -969,11 +984,16 @@ TEXT ·tile4x24AVX2F32(SB), NOSPLIT, $0-64
 	PREFETCHT0 (DI)
 	PREFETCHT0 64(DI)
 	ADDQ       SI, DI
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x02, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	VMOVUPS      64(DX), Y14
@@ -1222,9 +1242,9 @@ DATA ones24F32<>+184(SB)/4, $0x00000000
 DATA ones24F32<>+188(SB)/4, $0x00000000
 GLOBL ones24F32<>(SB), RODATA|NOPTR, $192
 
-// func tile4x16AVX2F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int)
+// func tile4x16AVX2F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4x16AVX2F32(SB), NOSPLIT, $0-64
+TEXT ·tile4x16AVX2F32(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -1248,11 +1268,16 @@ TEXT ·tile4x16AVX2F32(SB), NOSPLIT, $0-64
 	ADDQ       SI, DI
 	PREFETCHT0 (DI)
 	ADDQ       SI, DI
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x02, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Y8
 	VMOVUPS      32(DX), Y9
 	VBROADCASTSS (CX), Y10
@@ -1443,9 +1468,9 @@ DATA ones16F32<>+120(SB)/4, $0x00000000
 DATA ones16F32<>+124(SB)/4, $0x00000000
 GLOBL ones16F32<>(SB), RODATA|NOPTR, $128
 
-// func tile4x8AVX2F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int)
+// func tile4x8AVX2F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4x8AVX2F32(SB), NOSPLIT, $0-64
+TEXT ·tile4x8AVX2F32(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -1465,11 +1490,16 @@ TEXT ·tile4x8AVX2F32(SB), NOSPLIT, $0-64
 	ADDQ       SI, DI
 	PREFETCHT0 (DI)
 	ADDQ       SI, DI
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x02, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (CX), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -1602,9 +1632,9 @@ DATA ones8F32<>+56(SB)/4, $0x00000000
 DATA ones8F32<>+60(SB)/4, $0x00000000
 GLOBL ones8F32<>(SB), RODATA|NOPTR, $64
 
-// func tile8x24AVX512F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int)
+// func tile8x24AVX512F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int, next *float64, step int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tile8x24AVX512F64(SB), NOSPLIT, $0-64
+TEXT ·tile8x24AVX512F64(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -1668,11 +1698,16 @@ TEXT ·tile8x24AVX512F64(SB), NOSPLIT, $0-64
 	PREFETCHT0 64(DI)
 	PREFETCHT0 128(DI)
 	ADDQ       SI, DI
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x03, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPD      (DX), Z24
 	VMOVUPD      64(DX), Z25
 	VMOVUPD      128(DX), Z26
@@ -2000,9 +2035,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func tile8x16AVX512F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int)
+// func tile8x16AVX512F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int, next *float64, step int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tile8x16AVX512F64(SB), NOSPLIT, $0-64
+TEXT ·tile8x16AVX512F64(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -2050,11 +2085,16 @@ TEXT ·tile8x16AVX512F64(SB), NOSPLIT, $0-64
 	PREFETCHT0 (DI)
 	PREFETCHT0 64(DI)
 	ADDQ       SI, DI
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x03, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPD      (DX), Z16
 	VMOVUPD      64(DX), Z17
 	VBROADCASTSD (CX), Z18
@@ -2311,9 +2351,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func tile8x8AVX512F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int)
+// func tile8x8AVX512F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int, next *float64, step int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tile8x8AVX512F64(SB), NOSPLIT, $0-64
+TEXT ·tile8x8AVX512F64(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -2345,11 +2385,16 @@ TEXT ·tile8x8AVX512F64(SB), NOSPLIT, $0-64
 	ADDQ       SI, DI
 	PREFETCHT0 (DI)
 	ADDQ       SI, DI
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x03, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPD      (DX), Z8
 	VBROADCASTSD (CX), Z9
 	VFMADD231PD  Z8, Z9, Z0
@@ -2535,9 +2580,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func tile4x12AVX2F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int)
+// func tile4x12AVX2F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int, next *float64, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4x12AVX2F64(SB), NOSPLIT, $0-64
+TEXT ·tile4x12AVX2F64(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -2569,11 +2614,16 @@ TEXT ·tile4x12AVX2F64(SB), NOSPLIT, $0-64
 	PREFETCHT0 (DI)
 	PREFETCHT0 64(DI)
 	ADDQ       SI, DI
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x03, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPD      (DX), Y12
 	VMOVUPD      32(DX), Y13
 	VMOVUPD      64(DX), Y14
@@ -2798,9 +2848,9 @@ DATA ones12F64<>+176(SB)/8, $0x0000000000000000
 DATA ones12F64<>+184(SB)/8, $0x0000000000000000
 GLOBL ones12F64<>(SB), RODATA|NOPTR, $192
 
-// func tile4x8AVX2F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int)
+// func tile4x8AVX2F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int, next *float64, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4x8AVX2F64(SB), NOSPLIT, $0-64
+TEXT ·tile4x8AVX2F64(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -2824,11 +2874,16 @@ TEXT ·tile4x8AVX2F64(SB), NOSPLIT, $0-64
 	ADDQ       SI, DI
 	PREFETCHT0 (DI)
 	ADDQ       SI, DI
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x03, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPD      (DX), Y8
 	VMOVUPD      32(DX), Y9
 	VBROADCASTSD (CX), Y10
@@ -3003,9 +3058,9 @@ DATA ones8F64<>+112(SB)/8, $0x0000000000000000
 DATA ones8F64<>+120(SB)/8, $0x0000000000000000
 GLOBL ones8F64<>(SB), RODATA|NOPTR, $128
 
-// func tile4x4AVX2F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int)
+// func tile4x4AVX2F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int, next *float64, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile4x4AVX2F64(SB), NOSPLIT, $0-64
+TEXT ·tile4x4AVX2F64(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -3025,11 +3080,16 @@ TEXT ·tile4x4AVX2F64(SB), NOSPLIT, $0-64
 	ADDQ       SI, DI
 	PREFETCHT0 (DI)
 	ADDQ       SI, DI
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x03, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPD      (DX), Y4
 	VBROADCASTSD (CX), Y5
 	VFMADD231PD  Y4, Y5, Y0

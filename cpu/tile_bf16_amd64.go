@@ -3,22 +3,22 @@
 package cpu
 
 // tile8x48BF16: c (+)= a b, with a packed [k 8] and b packed [k 48] in pairs of bfloat16, k the number of pairs,
-// c's rows ldc elements apart; only the first rows and cols of the tile are stored.
+// c's rows ldc elements apart; only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
 //
 //go:noescape
-func tile8x48BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int)
+func tile8x48BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 
 // tile8x32BF16: c (+)= a b, with a packed [k 8] and b packed [k 32] in pairs of bfloat16, k the number of pairs,
-// c's rows ldc elements apart; only the first rows and cols of the tile are stored.
+// c's rows ldc elements apart; only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
 //
 //go:noescape
-func tile8x32BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int)
+func tile8x32BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 
 // tile8x16BF16: c (+)= a b, with a packed [k 8] and b packed [k 16] in pairs of bfloat16, k the number of pairs,
-// c's rows ldc elements apart; only the first rows and cols of the tile are stored.
+// c's rows ldc elements apart; only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
 //
 //go:noescape
-func tile8x16BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int)
+func tile8x16BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 
 // packPairs8: of each two rows, stride bytes apart in src, the pieces of 8 pairs rounded to bfloat16 go to dst, panel bytes apart;
 // the pieces of two rows lie width bytes after those of the two before.

@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func tile8x48BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int)
+// func tile8x48BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tile8x48BF16(SB), NOSPLIT, $0-64
+TEXT ·tile8x48BF16(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -70,11 +70,16 @@ TEXT ·tile8x48BF16(SB), NOSPLIT, $0-64
 	ADDQ       SI, DI
 	TESTQ      AX, AX
 	JZ         store
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x02, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Z0
 	VMOVUPS      64(DX), Z1
 	VMOVUPS      128(DX), Z2
@@ -1002,9 +1007,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func tile8x32BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int)
+// func tile8x32BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tile8x32BF16(SB), NOSPLIT, $0-64
+TEXT ·tile8x32BF16(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -1054,11 +1059,16 @@ TEXT ·tile8x32BF16(SB), NOSPLIT, $0-64
 	ADDQ       SI, DI
 	TESTQ      AX, AX
 	JZ         store
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x02, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Z0
 	VMOVUPS      64(DX), Z1
 	VPBROADCASTD (CX), Z3
@@ -1715,9 +1725,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func tile8x16BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int)
+// func tile8x16BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·tile8x16BF16(SB), NOSPLIT, $0-64
+TEXT ·tile8x16BF16(SB), NOSPLIT, $0-80
 	MOVQ       k+0(FP), AX
 	MOVQ       a+8(FP), CX
 	MOVQ       b+16(FP), DX
@@ -1751,11 +1761,16 @@ TEXT ·tile8x16BF16(SB), NOSPLIT, $0-64
 	ADDQ       SI, DI
 	TESTQ      AX, AX
 	JZ         store
+	MOVQ       next+64(FP), R8
+	MOVQ       step+72(FP), R9
+	SHLQ       $0x02, R9
 	MOVQ       AX, DI
 	SHRQ       $0x02, DI
 	JZ         rest
 
 loop:
+	PREFETCHT1   (R8)
+	ADDQ         R9, R8
 	VMOVUPS      (DX), Z0
 	VPBROADCASTD (CX), Z3
 	BYTE         $0x62

@@ -36,9 +36,9 @@ func (t *tile) write() {
 	t.Function(name)
 	t.Attributes(attr.NOSPLIT)
 	t.Pragma("noescape")
-	t.SignatureExpr(fmt.Sprintf("func(k int, a, b, c *%s, ldc, rows, cols, add int)", t.goType))
+	t.SignatureExpr(fmt.Sprintf("func(k int, a, b, c *%[1]s, ldc, rows, cols, add int, next *%[1]s, step int)", t.goType))
 	t.Doc(fmt.Sprintf("%s: c (+)= a b, with a packed [k %d], b packed [k %d], c's rows ldc elements apart;", name, t.rows, cols),
-		"only the first rows and cols of the tile are stored.")
+		"only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.")
 	k, a, b, c, ldc := t.arg("k"), t.arg("a"), t.arg("b"), t.arg("c"), t.arg("ldc")
 	t.SHLQ(operand.Imm(map[int]uint64{4: 2, 8: 3}[t.size]), ldc)
 	acc := t.accumulators()
@@ -77,10 +77,14 @@ func (t *tile) prefetch(c, ldc reg.Register) {
 // products sums over k: unrolled, then what is left.
 func (t *tile) products(name string, k, a, b reg.Register, acc [][]reg.VecVirtual) {
 	rounds := t.GP64()
+	next, step := t.arg("next"), t.arg("step")
+	t.SHLQ(operand.Imm(map[int]uint64{4: 2, 8: 3}[t.size]), step)
 	t.MOVQ(k, rounds)
 	t.SHRQ(operand.Imm(2), rounds)
 	t.JZ(operand.LabelRef("rest"))
 	t.Label("loop")
+	t.PREFETCHT1(at(next, 0))
+	t.ADDQ(step, next)
 	for u := range unroll {
 		t.step(a, b, u, acc)
 	}

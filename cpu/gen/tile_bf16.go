@@ -64,9 +64,9 @@ func (t *bfloatTile) write() {
 	t.Function(name)
 	t.Attributes(attr.NOSPLIT)
 	t.Pragma("noescape")
-	t.SignatureExpr("func(k int, a, b, c *float32, ldc, rows, cols, add int)")
+	t.SignatureExpr("func(k int, a, b, c *float32, ldc, rows, cols, add int, next *float32, step int)")
 	t.Doc(fmt.Sprintf("%s: c (+)= a b, with a packed [k %d] and b packed [k %d] in pairs of bfloat16, k the number of pairs,", name, t.rows, cols),
-		"c's rows ldc elements apart; only the first rows and cols of the tile are stored.")
+		"c's rows ldc elements apart; only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.")
 	k, a, b, c, ldc := t.arg("k"), t.arg("a"), t.arg("b"), t.arg("c"), t.arg("ldc")
 	t.SHLQ(operand.Imm(2), ldc)
 	for i := range t.rows * t.vecs {
@@ -77,10 +77,14 @@ func (t *bfloatTile) write() {
 	t.TESTQ(k, k)
 	t.JZ(operand.LabelRef("store"))
 	rounds := t.GP64()
+	next, step := t.arg("next"), t.arg("step")
+	t.SHLQ(operand.Imm(2), step)
 	t.MOVQ(k, rounds)
 	t.SHRQ(operand.Imm(2), rounds)
 	t.JZ(operand.LabelRef("rest"))
 	t.Label("loop")
+	t.PREFETCHT1(at(next, 0))
+	t.ADDQ(step, next)
 	for u := range unroll {
 		t.step(a, b, u)
 	}
