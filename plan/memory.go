@@ -51,32 +51,55 @@ func (p *paper) memory(c Cluster, r int) Memory {
 }
 
 // activations walks a rank's ops and returns the most bytes of activations in memory at any moment: what is kept for microbatches
-// in flight and what the running layer needs beside.
+// in flight, what waits to go from one stage to another on this rank, and what the running layer needs beside.
 func (p *paper) activations(r int) int64 {
 	var held, most int64
+	message := messageBytes(p.cfg, int64(p.float.Size()))
+	if len(p.ranks) > 1 { // a message that its receiver has not taken yet
+		held = message
+	}
+	here := func(stage int) bool { return stage >= 0 && stage < p.sched.Stages && p.sched.Place[stage] == r }
 	for _, o := range p.sched.Ranks[r] {
-		layers := p.ranks[r].layers[o.Stage]
-		switch o.Kind {
-		case schedule.F:
-			for _, l := range layers {
-				most = max(most, held+l.PeakF)
-				held += l.Kept
-			}
-		case schedule.B:
-			for i := len(layers) - 1; i >= 0; i-- {
-				most = max(most, held+layers[i].PeakB)
-				held -= layers[i].Kept
-			}
-		case schedule.I:
-			for i := len(layers) - 1; i >= 0; i-- {
-				most = max(most, held+layers[i].PeakI)
-				held += layers[i].Residue - layers[i].Kept
-			}
-		case schedule.W:
-			for _, l := range layers {
-				held -= l.Residue
-			}
+		from, to := o.Stage-1, o.Stage+1
+		if o.Kind == schedule.I || o.Kind == schedule.B {
+			from, to = to, from
+		}
+		crosses := o.Kind == schedule.F || o.Kind == schedule.I || o.Kind == schedule.B
+		if crosses && here(from) {
+			held -= message // the op takes it over
+		}
+		var peak int64
+		held, peak = p.op(p.ranks[r].layers[o.Stage], o.Kind, held)
+		most = max(most, peak)
+		if crosses && here(to) {
+			held += message
 		}
 	}
 	return most
+}
+
+// op runs the layers of a stage: what is held after it, and the most in between.
+func (p *paper) op(layers []Layer, k schedule.Kind, held int64) (after, most int64) {
+	switch k {
+	case schedule.F:
+		for _, l := range layers {
+			most = max(most, held+l.PeakF)
+			held += l.Kept
+		}
+	case schedule.B:
+		for i := len(layers) - 1; i >= 0; i-- {
+			most = max(most, held+layers[i].PeakB)
+			held -= layers[i].Kept
+		}
+	case schedule.I:
+		for i := len(layers) - 1; i >= 0; i-- {
+			most = max(most, held+layers[i].PeakI)
+			held += layers[i].Residue - layers[i].Kept
+		}
+	case schedule.W:
+		for _, l := range layers {
+			held -= l.Residue
+		}
+	}
+	return held, most
 }

@@ -53,7 +53,9 @@ func (l *loss) Forward(ctx *nn.Ctx, logits *tensor.Tensor) (*tensor.Tensor, nn.S
 func (l *loss) BackwardInput(ctx *nn.Ctx, saved nn.Saved, _ *tensor.Tensor) (*tensor.Tensor, error) {
 	s := saved.(*lossSaved)
 	ctx.Dev.LossGrad(s.logits, s.max, s.sum.Flat(0, s.max.Len()), ctx.Batch.Targets, l.lo, l.hi-l.lo, ctx.Batch.Scale)
-	return s.logits.Retain(), nil
+	dx := s.logits
+	s.logits = nil
+	return dx, nil
 }
 
 func (l *loss) BackwardWeight(_ *nn.Ctx, saved nn.Saved) error {
