@@ -131,7 +131,7 @@ body:
 	VPADDD    Z0, Z1, Z1
 	VPSRLD    $0x10, Z1, Z1
 	VCMPPS    $0x03, Z0, Z0, K2
-	VMOVDQA32 vector00007fc0<>+0(SB), K2, Z1
+	VMOVDQU32 vector00007fc0<>+0(SB), K2, Z1
 	VPMOVDW   Z1, K1, (AX)
 	ADDQ      $0x20, AX
 	ADDQ      $0x40, CX
