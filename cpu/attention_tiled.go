@@ -43,7 +43,22 @@ func (d *core[T]) tiledAttention(t *attentionTask[T]) {
 			grow(&w.dv, t.at.Seq*t.at.HeadDim)
 		}
 	}
-	d.team.split(t.at.Samples*t.at.KVHeads, 1, t.work(), a)
+	if t.backward {
+		d.team.split(t.at.Samples*t.at.KVHeads, 1, t.work(), a)
+	} else {
+		d.team.split(t.at.Samples*t.at.Heads*a.blocks(), 1, t.work(), a)
+	}
+}
+
+// blocks is how many blocks of queries a head has.
+func (a *tiledAttention[T]) blocks() int { return (a.at.Seq + queryBlock - 1) / queryBlock }
+
+// queriesAt is a head's block of queries number i.
+func (a *tiledAttention[T]) queriesAt(sample, head, i int) queries {
+	b := queries{sample: sample, head: head, kv: head / (a.at.Heads / a.at.KVHeads), first: i * queryBlock}
+	b.n = min(queryBlock, a.at.Seq-b.first)
+	b.keys = a.keys(b.first + b.n - 1)
+	return b
 }
 
 // grow makes a scratch slice n long. What it held is lost.
@@ -54,33 +69,32 @@ func grow[T any](s *[]T, n int) {
 	*s = (*s)[:n]
 }
 
+// run does blocks of queries in the forward; in the backward key heads, for the query heads that share one add into its dk and dv
+// in order.
 func (a *tiledAttention[T]) run(worker, lo, hi int) {
 	w := &a.workers[worker]
-	group := a.at.Heads / a.at.KVHeads
 	for i := lo; i < hi; i++ {
-		sample, kv := i/a.at.KVHeads, i%a.at.KVHeads
 		if a.backward {
-			clear(w.dk)
-			clear(w.dv)
+			a.headBackward(w, i/a.at.KVHeads, i%a.at.KVHeads)
+			continue
 		}
-		for h := kv * group; h < (kv+1)*group; h++ {
-			for s := 0; s < a.at.Seq; s += queryBlock {
-				b := queries{sample: sample, head: h, kv: kv, first: s, n: min(queryBlock, a.at.Seq-s)}
-				b.keys = a.keys(s + b.n - 1)
-				if a.backward {
-					a.blockBackward(w, b)
-				} else {
-					a.blockForward(w, b)
-				}
-			}
+		head := i / a.blocks()
+		a.blockForward(w, a.queriesAt(head/a.at.Heads, head%a.at.Heads, i%a.blocks()))
+	}
+}
+
+func (a *tiledAttention[T]) headBackward(w *attentionWorker[T], sample, kv int) {
+	clear(w.dk)
+	clear(w.dv)
+	group, hd := a.at.Heads/a.at.KVHeads, a.at.HeadDim
+	for h := kv * group; h < (kv+1)*group; h++ {
+		for i := range a.blocks() {
+			a.blockBackward(w, a.queriesAt(sample, h, i))
 		}
-		if a.backward {
-			for s := range a.at.Seq {
-				hd := a.at.HeadDim
-				copy(a.key(a.dk, sample, kv, s), w.dk[s*hd:])
-				copy(a.key(a.dv, sample, kv, s), w.dv[s*hd:])
-			}
-		}
+	}
+	for s := range a.at.Seq {
+		copy(a.key(a.dk, sample, kv, s), w.dk[s*hd:])
+		copy(a.key(a.dv, sample, kv, s), w.dv[s*hd:])
 	}
 }
 
@@ -173,90 +187,4 @@ func (a *tiledAttention[T]) blockBackward(w *attentionWorker[T], b queries) {
 	w.multiply(b.n, hd, b.keys, dq, lddq, w.dp, b.keys, false, k, ldk, false, false)
 	w.multiply(b.keys, hd, b.n, w.dk, hd, w.dp, b.keys, true, q, ldq, false, true)
 	w.multiply(b.keys, hd, b.n, w.dv, hd, w.p, b.keys, true, do, ldo, false, true)
-}
-
-// dropRow applies dropout to a query's weights (or their gradients).
-func (a *tiledAttention[T]) dropRow(row []T, b queries, s int) {
-	if a.at.Rate == 0 || len(row) == 0 {
-		return
-	}
-	base, scale := a.dropBase(b.sample, b.head, s), T(1/(1-a.at.Rate))
-	if a.rows != nil && a.rows.dropout != nil {
-		state, _, limit := a.mask.Stream(base)
-		a.rows.dropout(first(row), first(row), len(row), state, limit, float32(scale))
-		return
-	}
-	for j := range row {
-		if a.mask.Keeps(base + uint64(j)) {
-			row[j] *= scale
-		} else {
-			row[j] = 0
-		}
-	}
-}
-
-// blindRow sets the scores of keys that query s does not see to -Inf.
-func (a *tiledAttention[T]) blindRow(row []T, sample, s int) {
-	if a.rows != nil {
-		own := a.segments[sample*a.at.Seq+s]
-		a.rows.blind(first(row), &a.keySegments[sample*a.at.Seq], len(row), own)
-		return
-	}
-	for j := range row {
-		if !a.sees(sample, s, j) {
-			row[j] = T(math.Inf(-1))
-		}
-	}
-}
-
-func (a *tiledAttention[T]) rowMax(row []T) T {
-	if a.rows != nil {
-		return T(a.rows.max(first(row), len(row)))
-	}
-	top := T(math.Inf(-1))
-	for _, x := range row {
-		top = max(top, x)
-	}
-	return top
-}
-
-func (a *tiledAttention[T]) rowScale(row []T, s T) {
-	if a.rows != nil {
-		a.rows.scale(first(row), len(row), float32(s))
-		return
-	}
-	for j := range row {
-		row[j] *= s
-	}
-}
-
-// rowExp: row = exp(scale row + shift); it returns the sum.
-func (a *tiledAttention[T]) rowExp(row []T, shift T) T {
-	if a.rows != nil {
-		return T(a.rows.exp(first(row), first(row), len(row), float32(a.scale), float32(shift), 1))
-	}
-	var sum T
-	for j, x := range row {
-		row[j] = T(math.Exp(a.scale*float64(x) + float64(shift)))
-		sum += row[j]
-	}
-	return sum
-}
-
-func (a *tiledAttention[T]) rowDot(x, y []T) T {
-	if a.rows != nil {
-		return T(a.rows.dot(first(x), first(y), len(x)))
-	}
-	return T(dot(x, y))
-}
-
-// rowScores: dp = scale p (dp - delta).
-func (a *tiledAttention[T]) rowScores(dp, p []T, delta T) {
-	if a.rows != nil {
-		a.rows.scores(first(dp), first(p), first(dp), len(dp), float32(delta), float32(a.scale))
-		return
-	}
-	for j := range dp {
-		dp[j] = T(a.scale) * p[j] * (dp[j] - delta)
-	}
 }

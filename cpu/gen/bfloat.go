@@ -29,7 +29,7 @@ func bfloats(ctx *build.Context) {
 		e.VPSRLD(operand.Imm(16), y, y)
 		odd := e.K()
 		e.VCMPPS(operand.Imm(3), x, x, odd) // unordered: NaN
-		e.VMOVDQU32(nan, odd, y) // tables are not aligned
+		e.VMOVDQU32(nan, odd, y)            // tables are not aligned
 		e.VPMOVDW(y, k, dst)
 	})
 }
