@@ -53,7 +53,8 @@ type TrainConfig struct {
 
 // CPUConfig is the [cpu] section.
 type CPUConfig struct {
-	ThreadsPerRank int `toml:"threads_per_rank"` // 0 means the cores shared out evenly
+	ThreadsPerRank int    `toml:"threads_per_rank"` // 0 means the cores shared out evenly
+	Multiply       string `toml:"multiply"`         // "float", or "bf16": matrix products round their inputs to bfloat16 and add in float32
 }
 
 // Default is what a file that says nothing means: one rank, plain data parallelism, a tiny byte-level GPT-2.
@@ -64,6 +65,7 @@ func Default() *Config {
 		Mesh:     MeshConfig{Axes: []string{"pp", "dp_replicate", "dp", "ep", "cp", "tp"}, DP: 1, PP: 1, TP: 1, EP: 1, CP: 1, Replicate: 1},
 		Pipeline: schedule.Config{Schedule: "1f1b", Microbatches: 1, Balance: "even"},
 		Optim:    optim.Default(),
+		CPU:      CPUConfig{Multiply: "float"},
 		Train:    TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", SampleTokens: 200, Temperature: 0.8, LogEvery: 1},
 	}
 }

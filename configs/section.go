@@ -175,5 +175,8 @@ func (c *Config) checkTrain() (ps Problems) {
 	ps.whole("train.log_every", t.LogEvery, 0, maxSteps)
 	ps.oneOf("train.device", t.Device, []string{"float32", "float64"})
 	ps.whole("cpu.threads_per_rank", c.CPU.ThreadsPerRank, 0, 1024)
+	ps.oneOf("cpu.multiply", c.CPU.Multiply, []string{"float", "bf16"})
+	ps.add(c.CPU.Multiply == "bf16" && t.Device == "float64", "cpu.multiply", c.CPU.Multiply,
+		"float64 is not rounded to bfloat16", `use train.device = "float32"`)
 	return ps
 }

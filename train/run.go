@@ -55,6 +55,9 @@ func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error
 			return nil, err
 		}
 	}
+	if cfg.CPU.Multiply == "bf16" && opts.Open == nil && !cpu.HasBF16() {
+		return nil, errors.New(`cpu.multiply = "bf16": this processor has no AVX512-BF16; use "float"`)
+	}
 	p, err := newPlan(cfg)
 	if err != nil {
 		return nil, err
@@ -171,7 +174,7 @@ func (r *run) device(rank int) tensor.Device {
 	if r.plan.cfg.Train.Device == "float64" {
 		float = tensor.F64
 	}
-	return cpu.New(cpu.Options{Float: float, Threads: threads, Spin: threads*size <= runtime.GOMAXPROCS(0), HugePages: true})
+	return cpu.New(cpu.Options{Float: float, Threads: threads, Spin: threads*size <= runtime.GOMAXPROCS(0), HugePages: true, BF16: r.plan.cfg.CPU.Multiply == "bf16"})
 }
 
 func (r *run) after(step int, w *Worker) error {
