@@ -15,6 +15,10 @@ func (c *Config) override(text string) Problems {
 	if !ok || name == "" {
 		return Problems{{Field: show(text), Rule: "an override is section.key=value", Hint: "for example train.steps=100"}}
 	}
+	if key, isCluster := strings.CutPrefix(name, "cluster."); isCluster { // its keys are the planner's
+		c.setCluster(key, value)
+		return nil
+	}
 	field, known := fields(c)[name]
 	if !known {
 		return Problems{unknown(name, value, 0, Keys())}
@@ -23,6 +27,19 @@ func (c *Config) override(text string) Problems {
 		return Problems{{name, show(value), err.Error(), example(name)}}
 	}
 	return nil
+}
+
+// setCluster sets a key of the free section, in a copy: configurations may share the map.
+func (c *Config) setCluster(key, text string) {
+	section := map[string]any{}
+	for k, v := range c.Cluster {
+		section[k] = v
+	}
+	section[key] = text
+	if v := value(text); v != nil {
+		section[key] = v
+	}
+	c.Cluster = section
 }
 
 // decode reads text as TOML where it is, else as a bare text; nil when neither suits the type.

@@ -13,7 +13,9 @@ type Cluster struct {
 	Peak      float64 `json:"peak"`      // FLOP/s at that precision, dense
 	Memory    float64 `json:"memory"`    // bytes a device
 	Bandwidth float64 `json:"bandwidth"` // bytes/s of device memory
-	Units     int     `json:"units"`     // processors that share out a matrix product's tiles (SMs, cores)
+	// Cores is how many ranks can compute at the same time; 0 means all. More ranks share them.
+	Cores int `json:"cores,omitempty"`
+	Units int `json:"units"` // processors that share out a matrix product's tiles (SMs, cores)
 	// Efficiency is the share of Peak that large products reach; Depth the inner dimension at which half of it is reached.
 	Efficiency    float64 `json:"efficiency"`
 	Depth         float64 `json:"depth"`

@@ -1,7 +1,11 @@
 package plan
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -69,8 +73,16 @@ func ClusterOf(section map[string]any) (Cluster, error) {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
+	if v, ok := section["calibrated"]; ok {
+		if c, err = readCluster(fmt.Sprint(v)); err != nil {
+			bad("calibrated", v, err.Error(), "make one with triax bench --out FILE")
+			c, _ = Preset("cpu")
+		}
+	}
 	for _, k := range keys {
 		switch k {
+		case "calibrated":
+			continue
 		case "gpu":
 			continue
 		case "precision":
@@ -92,6 +104,30 @@ func ClusterOf(section map[string]any) (Cluster, error) {
 	}
 	if len(ps) > 0 {
 		return Cluster{}, ps
+	}
+	return c, nil
+}
+
+// readCluster reads what triax bench wrote.
+func readCluster(path string) (Cluster, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Cluster{}, err
+	}
+	defer f.Close()
+	var c Cluster
+	d := json.NewDecoder(io.LimitReader(f, 1<<20))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return Cluster{}, err
+	}
+	if !(c.Peak > 0 && c.Bandwidth > 0 && c.Memory > 0 && c.Efficiency > 0 && c.AttentionRate > 0 && c.Stream > 0 && len(c.Links) > 0) {
+		return Cluster{}, errors.New("a rate is missing or not above 0")
+	}
+	for _, l := range c.Links {
+		if !(l.Bandwidth > 0 && l.Latency >= 0) {
+			return Cluster{}, fmt.Errorf("link %q: bandwidth is not above 0", l.Name)
+		}
 	}
 	return c, nil
 }

@@ -230,8 +230,23 @@ func (k *clock) step() (Step, error) {
 			s.Compute, s.Tensor, s.Data = s.Compute+c.compute, s.Tensor+c.tensor, s.Data+c.data
 		}
 	}
+	if shared := k.shared(t); shared > s.Seconds { // more ranks than cores
+		s.Seconds = shared
+	}
 	s.Idle = s.Seconds - s.Compute - s.Tensor - s.Data - s.Optimizer
 	return s, nil
+}
+
+// shared is the least time that the ranks' work takes on the cores there are.
+func (k *clock) shared(t *schedule.Timeline) float64 {
+	if k.c.Cores == 0 || k.mesh.Size() <= k.c.Cores {
+		return 0
+	}
+	busy := 0.0
+	for r := range k.ranks {
+		busy += t.Busy(r).Seconds()
+	}
+	return busy * float64(k.mesh.Size()/len(k.ranks)) / float64(k.c.Cores)
 }
 
 func maxOf(list []float64) float64 {
