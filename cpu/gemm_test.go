@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -180,31 +179,5 @@ func TestGemmAllocatesNothing(t *testing.T) {
 	c, a, b := gemmCase(d, rand.New(rand.NewPCG(5, 6)), 100, 100, 100, true, false)
 	if n := testing.AllocsPerRun(20, func() { d.Gemm(c, a, b, true, false, 1) }); n != 0 {
 		t.Errorf("%v allocations a call", n)
-	}
-}
-
-// BenchmarkGemm reports GFLOP/s, and the share of the rate at which the tile kernel runs from the first-level cache in the same run.
-func BenchmarkGemm(b *testing.B) {
-	for _, threads := range []int{1, 2} {
-		for _, s := range [][3]int{{64, 64, 64}, {256, 384, 384}, {512, 768, 768}, {512, 3072, 768}, {1024, 1024, 1024}, {2048, 2048, 2048}, {256, 50304, 768}} {
-			for _, form := range []string{"NT", "NN", "TN"} {
-				if testing.Short() && form != "NT" {
-					continue
-				}
-				b.Run(fmt.Sprintf("%s/%dx%dx%d/threads%d", form, s[0], s[1], s[2], threads), func(b *testing.B) {
-					d := New(Options{Float: tensor.F32, Threads: threads, Spin: true, HugePages: true})
-					defer d.Close()
-					c, x, y := gemmCase(d, rand.New(rand.NewPCG(1, 1)), s[0], s[1], s[2], form[0] == 'T', form[1] == 'T')
-					flop := 2 * float64(s[0]) * float64(s[1]) * float64(s[2])
-					d.Gemm(c, x, y, form[0] == 'T', form[1] == 'T', 0)
-					for b.Loop() {
-						d.Gemm(c, x, y, form[0] == 'T', form[1] == 'T', 0)
-					}
-					rate := flop * float64(b.N) / b.Elapsed().Seconds() / 1e9
-					b.ReportMetric(rate, "GFLOP/s")
-					b.ReportMetric(100*rate/(Peak(threads)), "%peak")
-				})
-			}
-		}
 	}
 }
