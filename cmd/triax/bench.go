@@ -90,7 +90,7 @@ func measure(ctx context.Context, w io.Writer) (plan.Cluster, error) {
 	large := gemm(1024, 1024, 1024)
 	gemm(256, 384, 384)
 	thin := gemm(1024, 1024, 64)
-	c.Peak, c.Efficiency = large, 0.97
+	c.Peak, c.Efficiency = large, training(d)/large
 	c.Depth = max(0, 64*(large/thin-1)) // rate = large k/(k + depth)
 
 	tiny, other := d.New(tensor.Workspace, 64), d.New(tensor.Workspace, 64)
@@ -133,6 +133,22 @@ func measure(ctx context.Context, w io.Writer) (plan.Cluster, error) {
 	c.Links = []plan.Link{{Name: "memory", Bandwidth: bytes / bulk, Latency: small / 4, Base: small / 2}}
 	fmt.Fprintf(w, "all-reduce, two ranks: 1 KiB in %.1f us, 16 MiB at %.1f GB/s\n", small*1e6, bytes/bulk/1e9)
 	return c, nil
+}
+
+// training is the rate of a layer's three products (forward, input and weight gradient) with operands that come from memory.
+func training(d *cpu.Device) float64 {
+	const m, n, k = 2048, 1024, 256
+	x, w, y := d.New(tensor.Workspace, m, k), d.New(tensor.Workspace, n, k), d.New(tensor.Workspace, m, n)
+	for _, t := range []*tensor.Tensor{x, w, y} {
+		d.Zero(t)
+		defer t.Release()
+	}
+	t := best(func() {
+		d.Gemm(y, x, w, false, true, 0)
+		d.Gemm(x, y, w, false, false, 0)
+		d.Gemm(w, y, x, true, false, 1)
+	})
+	return 3 * 2 * m * n * k / t
 }
 
 // allReduce is the time of one among two ranks.
