@@ -158,7 +158,7 @@ func (m Mesh) String() string {
 func (m Mesh) Place(rank int) string {
 	c := m.Coord(rank)
 	s := fmt.Sprintf("dp%d pp%d tp%d", c[DP], c[PP], c[TP])
-	for _, a := range []Axis{Replicate, CP} {
+	for _, a := range []Axis{Replicate, EP, CP} {
 		if m.degree[a] > 1 {
 			s += fmt.Sprintf(" %v%d", a, c[a])
 		}
