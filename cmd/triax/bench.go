@@ -105,9 +105,10 @@ func measure(ctx context.Context, w io.Writer) (plan.Cluster, error) {
 	big, more := d.New(tensor.Workspace, 1<<23), d.New(tensor.Workspace, 1<<23)
 	d.Zero(big)
 	d.Zero(more)
-	t := best(func() { d.Add(big, more) })
-	c.Bandwidth, c.Stream = 12*float64(1<<23)/t, 1
-	fmt.Fprintf(w, "add of 32 MiB           %8.1f GB/s; of 64 elements %.2f us\n", c.Bandwidth/1e9, c.Launch*1e6)
+	add := 12 * float64(1<<23) / best(func() { d.Add(big, more) })
+	fmt.Fprintf(w, "add of 32 MiB           %8.1f GB/s; of 64 elements %.2f us\n", add/1e9, c.Launch*1e6)
+	c.Bandwidth, c.Stream = passes(d), 1
+	fmt.Fprintf(w, "passes of a layer       %8.1f GB/s (add, GELU both ways, LayerNorm both ways)\n", c.Bandwidth/1e9)
 
 	at := tensor.Attention{Samples: 1, Seq: 256, Heads: 6, KVHeads: 6, HeadDim: 64}
 	n := at.Seq * at.Heads * at.HeadDim
@@ -117,7 +118,7 @@ func measure(ctx context.Context, w io.Writer) (plan.Cluster, error) {
 		d.Zero(x[i])
 	}
 	lse := d.New(tensor.Workspace, 1, at.Heads, at.Seq)
-	t = best(func() { d.Attention(x[0], lse, x[1], x[2], x[3], at) })
+	t := best(func() { d.Attention(x[0], lse, x[1], x[2], x[3], at) })
 	c.AttentionRate = min(1, 2*float64(at.Heads*at.HeadDim)*float64(at.Seq*at.Seq)/t/c.Peak)
 	fmt.Fprintf(w, "attention 256 x 6 x 64  %8.1f GFLOP/s (causal half)\n", c.AttentionRate*c.Peak/1e9)
 
@@ -149,6 +150,29 @@ func training(d *cpu.Device) float64 {
 		d.Gemm(w, y, x, true, false, 1)
 	})
 	return 3 * 2 * m * n * k / t
+}
+
+// passes is the bytes/s of a layer's passes over activations, as the planner counts their bytes.
+func passes(d *cpu.Device) float64 {
+	const rows, cols = 2048, 512
+	var x [4]*tensor.Tensor
+	for i := range x {
+		x[i] = d.New(tensor.Workspace, rows, cols)
+		d.Zero(x[i])
+		defer x[i].Release()
+	}
+	w, b, mean, rstd := d.New(tensor.Workspace, cols), d.New(tensor.Workspace, cols), d.New(tensor.Workspace, rows), d.New(tensor.Workspace, rows)
+	d.Zero(w)
+	d.Zero(b)
+	t := best(func() {
+		d.Add(x[0], x[1])
+		d.Gelu(x[2], x[0])
+		d.GeluGrad(x[3], x[0], x[1])
+		d.LayerNorm(x[2], mean, rstd, x[0], w, b, 1e-5)
+		d.LayerNormInput(x[3], x[1], x[0], w, mean, rstd)
+		d.LayerNormWeight(w, b, x[1], x[0], mean, rstd)
+	})
+	return (3 + 2 + 3 + 2 + 3 + 2) * 4 * rows * cols / t
 }
 
 // allReduce is the time of one among two ranks.
