@@ -6,20 +6,20 @@ type ahead[T float] struct {
 	x     []T // from the block's first element
 	ld    int // elements from row to row
 	rows  int
-	lines int // cache lines of a row
-	asked int // columns of lines asked for, of up to one tile's rounds each
+	pairs int // of cache lines in a row: memory gives two at little more than the price of one
+	asked int // columns of pairs asked for, of up to one tile's rounds each
 }
 
-// of is what one tile asks for in its rounds: a column of lines, from a place step elements on each time.
+// of is what one tile asks for in its rounds: a column of pairs of lines, from a place step elements on each time.
 func (a *ahead[T]) of(rounds int, none *T) (at *T, step int) {
-	if a.lines == 0 || rounds == 0 {
+	if a.pairs == 0 || rounds == 0 {
 		return none, 0
 	}
-	row := a.asked / a.lines * rounds
+	row := a.asked / a.pairs * rounds
 	if row >= a.rows {
 		return none, 0
 	}
-	i := row*a.ld + a.asked%a.lines*lineOf[T]()
+	i := row*a.ld + a.asked%a.pairs*pairOfLines[T]()
 	a.asked++
 	if i >= len(a.x) {
 		return none, 0
@@ -27,13 +27,13 @@ func (a *ahead[T]) of(rounds int, none *T) (at *T, step int) {
 	return &a.x[i], a.ld
 }
 
-// lineOf is the elements of a cache line.
-func lineOf[T float]() int {
+// pairOfLines is the elements of two cache lines.
+func pairOfLines[T float]() int {
 	var zero T
 	if _, double := any(zero).(float64); double {
-		return line / 8
+		return 2 * line / 8
 	}
-	return line / 4
+	return 2 * line / 4
 }
 
 // expect says that the operand's own block [from, from+n) of rows of c (or of columns) by kc of k from pc is next.
@@ -51,5 +51,5 @@ func (t *tiledTask[T]) expect(p *packed[T], from, n, pc, kc int) {
 	if turned {
 		first, rows, cols = from*ld+pc, n, kc
 	}
-	p.ahead = ahead[T]{x: x[first:], ld: ld, rows: rows, lines: (cols + lineOf[T]() - 1) / lineOf[T]()}
+	p.ahead = ahead[T]{x: x[first:], ld: ld, rows: rows, pairs: (cols + pairOfLines[T]() - 1) / pairOfLines[T]()}
 }

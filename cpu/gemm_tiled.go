@@ -40,7 +40,7 @@ func (k *kernels[T]) depth(kc int) int {
 }
 
 // tileOf is c [rows width] (+)= a b, a packed [k rows], b packed [k width]; only rows and cols of it are stored. Each tileRound of
-// k, it asks for the cache line at next, then step elements on.
+// k, it asks for the two cache lines at next, then step elements on.
 type tileOf[T float] struct {
 	width int
 	f     func(k int, a, b, c *T, ldc, rows, cols, add int, next *T, step int)
@@ -111,6 +111,9 @@ func (d *core[T]) tiled(ks *kernels[T], c, a, b []T, m, n, k int, transA, transB
 		t.packing = true
 		d.team.split(short, panel, len(t.whole), t)
 		t.packing = false
+		if w := blockN / ks.tiles[0].width * unit; !t.byRows && long >= 2*w*d.opts.Threads {
+			unit = w // narrower pieces read rows of b in fragments
+		}
 		d.team.split(long, unit, m*n*((t.k1-t.k0)/32+1), t)
 		if t.k1 == k {
 			break

@@ -3,73 +3,73 @@
 package cpu
 
 // tile8x48AVX512F32: c (+)= a b, with a packed [k 8], b packed [k 48], c's rows ldc elements apart;
-// only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile8x48AVX512F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 
 // tile8x32AVX512F32: c (+)= a b, with a packed [k 8], b packed [k 32], c's rows ldc elements apart;
-// only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile8x32AVX512F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 
 // tile8x16AVX512F32: c (+)= a b, with a packed [k 8], b packed [k 16], c's rows ldc elements apart;
-// only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile8x16AVX512F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 
 // tile4x24AVX2F32: c (+)= a b, with a packed [k 4], b packed [k 24], c's rows ldc elements apart;
-// only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile4x24AVX2F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 
 // tile4x16AVX2F32: c (+)= a b, with a packed [k 4], b packed [k 16], c's rows ldc elements apart;
-// only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile4x16AVX2F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 
 // tile4x8AVX2F32: c (+)= a b, with a packed [k 4], b packed [k 8], c's rows ldc elements apart;
-// only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile4x8AVX2F32(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 
 // tile8x24AVX512F64: c (+)= a b, with a packed [k 8], b packed [k 24], c's rows ldc elements apart;
-// only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile8x24AVX512F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int, next *float64, step int)
 
 // tile8x16AVX512F64: c (+)= a b, with a packed [k 8], b packed [k 16], c's rows ldc elements apart;
-// only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile8x16AVX512F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int, next *float64, step int)
 
 // tile8x8AVX512F64: c (+)= a b, with a packed [k 8], b packed [k 8], c's rows ldc elements apart;
-// only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile8x8AVX512F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int, next *float64, step int)
 
 // tile4x12AVX2F64: c (+)= a b, with a packed [k 4], b packed [k 12], c's rows ldc elements apart;
-// only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile4x12AVX2F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int, next *float64, step int)
 
 // tile4x8AVX2F64: c (+)= a b, with a packed [k 4], b packed [k 8], c's rows ldc elements apart;
-// only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile4x8AVX2F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int, next *float64, step int)
 
 // tile4x4AVX2F64: c (+)= a b, with a packed [k 4], b packed [k 4], c's rows ldc elements apart;
-// only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile4x4AVX2F64(k int, a *float64, b *float64, c *float64, ldc int, rows int, cols int, add int, next *float64, step int)

@@ -3,19 +3,19 @@
 package cpu
 
 // tile8x48BF16: c (+)= a b, with a packed [k 8] and b packed [k 48] in pairs of bfloat16, k the number of pairs,
-// c's rows ldc elements apart; only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// c's rows ldc elements apart; only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile8x48BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 
 // tile8x32BF16: c (+)= a b, with a packed [k 8] and b packed [k 32] in pairs of bfloat16, k the number of pairs,
-// c's rows ldc elements apart; only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// c's rows ldc elements apart; only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile8x32BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)
 
 // tile8x16BF16: c (+)= a b, with a packed [k 8] and b packed [k 16] in pairs of bfloat16, k the number of pairs,
-// c's rows ldc elements apart; only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.
+// c's rows ldc elements apart; only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.
 //
 //go:noescape
 func tile8x16BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, cols int, add int, next *float32, step int)

@@ -79,6 +79,7 @@ TEXT ·tile8x48BF16(SB), NOSPLIT, $0-80
 
 loop:
 	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
 	ADDQ         R9, R8
 	VMOVUPS      (DX), Z0
 	VMOVUPS      64(DX), Z1
@@ -1068,6 +1069,7 @@ TEXT ·tile8x32BF16(SB), NOSPLIT, $0-80
 
 loop:
 	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
 	ADDQ         R9, R8
 	VMOVUPS      (DX), Z0
 	VMOVUPS      64(DX), Z1
@@ -1770,6 +1772,7 @@ TEXT ·tile8x16BF16(SB), NOSPLIT, $0-80
 
 loop:
 	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
 	ADDQ         R9, R8
 	VMOVUPS      (DX), Z0
 	VPBROADCASTD (CX), Z3

@@ -38,7 +38,7 @@ func (t *tile) write() {
 	t.Pragma("noescape")
 	t.SignatureExpr(fmt.Sprintf("func(k int, a, b, c *%[1]s, ldc, rows, cols, add int, next *%[1]s, step int)", t.goType))
 	t.Doc(fmt.Sprintf("%s: c (+)= a b, with a packed [k %d], b packed [k %d], c's rows ldc elements apart;", name, t.rows, cols),
-		"only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.")
+		"only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.")
 	k, a, b, c, ldc := t.arg("k"), t.arg("a"), t.arg("b"), t.arg("c"), t.arg("ldc")
 	t.SHLQ(operand.Imm(map[int]uint64{4: 2, 8: 3}[t.size]), ldc)
 	acc := t.accumulators()
@@ -84,6 +84,7 @@ func (t *tile) products(name string, k, a, b reg.Register, acc [][]reg.VecVirtua
 	t.JZ(operand.LabelRef("rest"))
 	t.Label("loop")
 	t.PREFETCHT1(at(next, 0))
+	t.PREFETCHT1(at(next, 64))
 	t.ADDQ(step, next)
 	for u := range unroll {
 		t.step(a, b, u, acc)

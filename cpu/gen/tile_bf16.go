@@ -66,7 +66,7 @@ func (t *bfloatTile) write() {
 	t.Pragma("noescape")
 	t.SignatureExpr("func(k int, a, b, c *float32, ldc, rows, cols, add int, next *float32, step int)")
 	t.Doc(fmt.Sprintf("%s: c (+)= a b, with a packed [k %d] and b packed [k %d] in pairs of bfloat16, k the number of pairs,", name, t.rows, cols),
-		"c's rows ldc elements apart; only the first rows and cols of the tile are stored. Each 4 of k it asks for a cache line, step elements apart from next on.")
+		"c's rows ldc elements apart; only the first rows and cols of the tile are stored. Each 4 of k it asks for two cache lines, step elements apart from next on.")
 	k, a, b, c, ldc := t.arg("k"), t.arg("a"), t.arg("b"), t.arg("c"), t.arg("ldc")
 	t.SHLQ(operand.Imm(2), ldc)
 	for i := range t.rows * t.vecs {
@@ -84,6 +84,7 @@ func (t *bfloatTile) write() {
 	t.JZ(operand.LabelRef("rest"))
 	t.Label("loop")
 	t.PREFETCHT1(at(next, 0))
+	t.PREFETCHT1(at(next, 64))
 	t.ADDQ(step, next)
 	for u := range unroll {
 		t.step(a, b, u)
