@@ -45,3 +45,8 @@ func narrowRow(dst, src *float32, n int) {
 func pairBits(x, y float32) float32 {
 	return math.Float32frombits(uint32(bf16(float64(x))) | uint32(bf16(float64(y)))<<16)
 }
+
+// peakPairs is the measuring loop of PeakBF16.
+func peakPairs(rounds int) { peakBF16(rounds) }
+
+const peakPairsFlop = 4 * 24 * 16 * 4

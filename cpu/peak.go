@@ -11,8 +11,20 @@ import (
 // limit that a multiplication's rate is a share of. It takes some milliseconds. On a machine shared with others it changes from minute to
 // minute, so measure it next to what is compared with it.
 func Peak(threads int) float64 {
-	const tries, millis = 5, 2
 	flop, loop := peakLoop()
+	return peakOf(threads, flop, loop)
+}
+
+// PeakBF16 is the same for pairs of bfloat16 added in float32; 0 where HasBF16 is false.
+func PeakBF16(threads int) float64 {
+	if !HasBF16() {
+		return 0
+	}
+	return peakOf(threads, peakPairsFlop, peakPairs)
+}
+
+func peakOf(threads int, flop float64, loop func(rounds int)) float64 {
+	const tries, millis = 5, 2
 	rounds := int(millis * 200e6 / flop)
 	best := 0.0
 	for range tries {

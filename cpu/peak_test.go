@@ -8,5 +8,8 @@ func TestPeak(t *testing.T) {
 		if rate := Peak(threads); !(rate > 0.01) {
 			t.Errorf("%d threads: %v GFLOP/s", threads, rate)
 		}
+		if rate := PeakBF16(threads); HasBF16() != (rate > 0) {
+			t.Errorf("%d threads: %v GFLOP/s of bfloat16", threads, rate)
+		}
 	}
 }
