@@ -186,9 +186,16 @@ func TestBadSources(t *testing.T) {
 	if _, err = Open(Config{Tokenizer: "words"}); err == nil || !strings.Contains(err.Error(), "data.tokenizer") {
 		t.Errorf("tokenizer: %v", err)
 	}
+}
+
+// TestB94FewerSamplesThanRanks: a data rank that would have nothing to read is an error before the first step; one document is shared out by samples.
+func TestB94FewerSamplesThanRanks(t *testing.T) {
 	c := corpusOf(t, 0, "ab")
 	if _, err := c.Train(4, 2, 3, 1, Pad); err == nil || !strings.Contains(err.Error(), "fewer than the 3 data-parallel ranks") {
 		t.Errorf("three ranks for one sample: %v", err)
+	}
+	if _, err := c.Train(1, 2, 2, 1, Pad); err != nil {
+		t.Errorf("two ranks for two samples of one document: %v", err)
 	}
 }
 

@@ -39,6 +39,17 @@ func with(changes ...func(*configs.Config)) func(*configs.Config) {
 func zeroStage(n int) func(*configs.Config) { return func(c *configs.Config) { c.Zero.Stage = n } }
 func tied(c *configs.Config)                { c.Model.Tied = true }
 func plainSGD(c *configs.Config)            { c.Optim.Rule = "sgd" }
+func overlapped(c *configs.Config)          { c.Zero.Overlap = true }
+
+func replicated(n int) func(*configs.Config) { return func(c *configs.Config) { c.Mesh.Replicate = n } }
+
+// experts makes a mixture of four experts over ep ranks, with the load-balancing loss.
+func experts(ep, k int) func(*configs.Config) {
+	return func(c *configs.Config) {
+		c.Mesh.EP, c.Model.Experts, c.Model.TopK, c.Model.AuxLoss = ep, 4, k, 0.2
+	}
+}
+
 func micros(n int) func(*configs.Config) {
 	return func(c *configs.Config) { c.Pipeline.Microbatches = n }
 }
@@ -53,6 +64,7 @@ var faultCases = []faultCase{
 	{"B9 shared weight and split backward: counted twice", with(mesh3(1, 1, 1), tied, named("zb-h1"), micros(3))},
 	{"B9 shared weight and split backward on a V", with(mesh3(2, 1, 1), tied, named("zb-v"), micros(4))},
 	{"B10 replicated parameters in the norm once for every tensor rank", with(mesh3(1, 1, 4), plainSGD)},
+	{"B11 late weight gradient of the table against an early reduction", with(mesh3(2, 2, 1), tied, named("zb-h2"), micros(6), overlapped)},
 	{"B12 divided by the number of microbatches on every stage", with(mesh3(2, 1, 1), micros(4), plainSGD)},
 	{"B13 norm depends on how the batch is cut: 2 x 18", with(mesh3(2, 1, 1), micros(2), plainSGD)},
 	{"B13 norm depends on how the batch is cut: 18 x 2", with(mesh3(2, 1, 1), micros(18), plainSGD)},
@@ -60,11 +72,18 @@ var faultCases = []faultCase{
 	{"B16 accumulation without division under every schedule", with(mesh3(2, 1, 1), micros(6), named("gpipe"), plainSGD)},
 	{"B19 context ranks: one normalises by its own tokens", with(func(c *configs.Config) { c.Mesh.CP = 2 }, plainSGD)},
 	{"B19 context ranks: four", with(func(c *configs.Config) { c.Mesh.CP = 4 }, plainSGD)},
+	{"B20 a second loss under unequal numbers of tokens", with(mesh3(1, 3, 1), experts(1, 1), micros(4), plainSGD)},
 	{"B22 gradients not summed over the sequence axis", with(func(c *configs.Config) { c.Mesh.CP, c.Zero.Stage = 2, 2 }, plainSGD)},
+	{"B25 experts' gradients over the wrong group", with(mesh3(1, 2, 1), experts(2, 2), plainSGD)},
+	{"B25 experts' gradients over the wrong group, sharded", with(mesh3(2, 2, 2), experts(2, 2), zeroStage(3), plainSGD)},
 	{"B27 last microbatch added after the reduction", with(mesh3(1, 2, 1), zeroStage(1), micros(6), func(c *configs.Config) { c.Zero.Overlap = true })},
+	{"B34 a stale second copy under hybrid sharding", with(mesh3(1, 2, 1), replicated(2), zeroStage(3), overlapped, func(c *configs.Config) { c.Zero.KeepAfterForward = true })},
+	{"B35 replicas without shards: gradients never summed", with(mesh3(1, 1, 1), replicated(3), zeroStage(3), plainSGD)},
+	{"B43 the inner sum used before the outer one is done", with(mesh3(2, 2, 1), replicated(2), zeroStage(2), overlapped)},
 	{"B46 flat groups of cut and whole parameters: only tensor rank 0 counted", with(mesh3(1, 2, 4), zeroStage(1), plainSGD)},
 	{"B47 norm of one stage only", with(mesh3(4, 1, 1), plainSGD)},
 	{"B48 a rank that owns nothing of a bucket", with(mesh3(2, 4, 1), zeroStage(2), func(c *configs.Config) { c.Zero.BucketElements = 1 })},
+	{"B51 biases cut by heads counted as copies", with(mesh3(1, 1, 4), plainSGD, func(c *configs.Config) { c.Model.Family = nn.GPT2; c.Optim.Clip = 0.01 })},
 	{"B53 sequence parallel: gradient of the last norm not summed", with(mesh3(1, 1, 4), func(c *configs.Config) { c.Mesh.SequenceParallel = true }, plainSGD)},
 	{"B56 cross-entropy with local labels", with(mesh3(1, 1, 3), func(c *configs.Config) { c.Model.Vocab = 127 })},
 	{"B57 vocabulary that the tensor ranks do not divide", with(mesh3(1, 1, 4), func(c *configs.Config) { c.Model.Vocab = 509 }, plainSGD)},
@@ -72,6 +91,7 @@ var faultCases = []faultCase{
 	{"B59 column-parallel input without a sum of its gradient", with(mesh3(1, 1, 2), plainSGD, func(c *configs.Config) { c.Model.Family = nn.Llama })},
 	{"B63 recompute draws other dropout masks", func(c *configs.Config) { c.Model.Dropout, c.Model.Recompute = 0.3, nn.RecomputeFull }},
 	{"B64 stages start with the same weights", mesh3(4, 1, 1)},
+	{"B70 groups opened as they are needed", with(mesh3(4, 2, 1), named("interleaved"), micros(6), zeroStage(1), func(c *configs.Config) { c.Model.Layers = 8 })},
 	{"B71 fewer microbatches than stages", with(mesh3(4, 1, 1), micros(1))},
 	{"B71 fewer microbatches than stages, interleaved", with(mesh3(3, 1, 1), micros(2), named("interleaved"), func(c *configs.Config) { c.Model.Layers = 6 })},
 	{"B72 layers that the stages do not divide", with(mesh3(4, 1, 1), micros(4), func(c *configs.Config) { c.Model.Layers = 6 })},
@@ -97,7 +117,8 @@ func TestFaultCases(t *testing.T) {
 	}
 }
 
-// TestB31ShardBorders: parameters of any size against any number of shards, also where a shard is all padding.
+// TestB31ShardBorders: parameters of any size against any number of shards, also where a shard is all padding; no stage is quietly
+// lowered for it (B38).
 func TestB31ShardBorders(t *testing.T) {
 	var cache uncutCache
 	for stage := 1; stage <= 3; stage++ {
@@ -305,6 +326,24 @@ func TestB52SkippedStep(t *testing.T) {
 		}
 		if n := len(o.disagree); n > 0 {
 			t.Errorf("ZeRO-%d: ranks disagree: %s", stage, o.disagree[0])
+		}
+	}
+}
+
+// TestB37SumsKeepTheirType: gradients are summed in the type in which they are accumulated: four bytes an element in float32, eight in float64.
+func TestB37SumsKeepTheirType(t *testing.T) {
+	for device, size := range map[string]int64{"float32": 4, "float64": 8} {
+		c := base()
+		c.Mesh.DP, c.Train.Device, c.Train.Steps = 2, device, 2
+		res, err := Run(context.Background(), c, Options{Corpus: letters(t, 17, gridTokens)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 2 * size * parameters(t, configs.Resolved(c).Model)
+		for _, e := range res.Comm {
+			if e.Axis == "data" && e.Bytes != want {
+				t.Errorf("%s: %v, want %d bytes", device, e, want)
+			}
 		}
 	}
 }

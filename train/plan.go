@@ -1,7 +1,6 @@
 package train
 
 import (
-
 	"triax/configs"
 	"triax/mesh"
 	"triax/schedule"

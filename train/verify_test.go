@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"triax/comm"
 	"triax/cpu"
 	"triax/nn"
 	"triax/tensor"
@@ -132,5 +133,38 @@ func TestVerifyPassesAndChangesNothing(t *testing.T) {
 	got, _ := cutRun(t, &checked, corpus)
 	if d := compare(got, want); d.relative != 0 {
 		t.Errorf("relative difference %.3g at %s", d.relative, d.where)
+	}
+}
+
+// quiet is a transport whose groups do nothing.
+type quiet struct{ comm.Transport }
+
+func (quiet) Join(context.Context, string, []int) (comm.Collective, error) { return silent{}, nil }
+
+type silent struct{ comm.Collective }
+
+func (silent) Barrier(context.Context) (comm.Times, error) { return comm.Times{}, nil }
+
+// TestVerifyFindsAnotherSequence: a rank that has called one collective more than its peers is named, with what it called (B76, B78).
+func TestVerifyFindsAnotherSequence(t *testing.T) {
+	c := base()
+	c.Mesh.DP, c.Mesh.TP, c.Train.Verify = 2, 2, true
+	_, err := Run(context.Background(), c, Options{
+		Corpus: letters(t, 17, gridTokens),
+		Open:   func(int) tensor.Device { return cpu.New(cpu.Options{Float: tensor.F64}) },
+		OnWorker: func(step int, w *Worker) error {
+			if step != 1 || w.wire.Rank() != 3 {
+				return nil
+			}
+			g, err := comm.Recorded(quiet{}, w.recorder).Join(context.Background(), "tp [2 3]", []int{2, 3})
+			if err != nil {
+				return err
+			}
+			_, err = g.Barrier(context.Background())
+			return err
+		},
+	})
+	if err == nil || !strings.Contains(err.Error(), "group tp [2 3]") || !strings.Contains(err.Error(), "rank 3 has called other collectives than rank 2") {
+		t.Errorf("got %.400v", err)
 	}
 }
