@@ -26,7 +26,9 @@ func NewMask(seed uint64, rate float64) Mask {
 
 // Stream is the state of the stream at element i, which grows by step an element, and the limit below which the mix of a state
 // drops its element: what a kernel needs that makes the mask itself.
-func (m Mask) Stream(i uint64) (state, step, limit uint64) { return m.start + i*golden, golden, m.limit }
+func (m Mask) Stream(i uint64) (state, step, limit uint64) {
+	return m.start + i*golden, golden, m.limit
+}
 
 // Keeps says whether element i stays.
 func (m Mask) Keeps(i uint64) bool { return mix(m.start+i*golden) >= m.limit }
