@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,7 @@ func exitCode(err error) int {
 		request requestError
 	)
 	switch {
-	case errors.As(err, &config), errors.As(err, &corpus), errors.As(err, &request):
+	case errors.As(err, &config), errors.As(err, &corpus), errors.As(err, &request), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitRequest
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -46,7 +47,11 @@ func loadConfig(cmd *cobra.Command, path string) (*configs.Config, error) {
 			overrides = append(overrides, f.key+"="+flag.Value.String())
 		}
 	}
-	return configs.Load(path, overrides)
+	cfg, err := configs.Load(path, overrides)
+	if err != nil && !errors.As(err, &configs.Problems{}) {
+		return nil, requestError{err} // the file cannot be read
+	}
+	return cfg, err
 }
 
 func trainCmd() *cobra.Command {
