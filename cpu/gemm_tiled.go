@@ -131,6 +131,9 @@ func panels(n, tile, threads int) int {
 	best, least := 1, math.MaxInt
 	for w := most; w > 0; w-- {
 		pieces := (n + w*tile - 1) / (w * tile)
+		if pieces < 2*threads {
+			continue // too few to make up for a late thread
+		}
 		load := (pieces + threads - 1) / threads * w * (100 + loss*(most-w))
 		if load < least {
 			best, least = w, load
