@@ -2,6 +2,8 @@ package train
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -222,6 +224,31 @@ func label(c *configs.Config) string {
 	return b.String()
 }
 
+// tally is how many configurations have a property, and their largest difference.
+type tally struct {
+	n     int
+	worst float64
+}
+
+// dimensions are the properties by which the grid's outcome is summed up.
+func dimensions(c *configs.Config) []string {
+	m := c.Mesh
+	out := []string{
+		"schedule " + c.Pipeline.Schedule, fmt.Sprintf("zero %d", c.Zero.Stage), "family " + string(c.Model.Family), "rule " + c.Optim.Rule,
+		"recompute " + c.Model.Recompute, fmt.Sprintf("vocabulary %d", c.Model.Vocab), fmt.Sprintf("tied %v", c.Model.Tied),
+		fmt.Sprintf("dropout %v", c.Model.Dropout > 0), fmt.Sprintf("sequence parallel %v", m.SequenceParallel),
+		fmt.Sprintf("overlap %v", c.Zero.Overlap), fmt.Sprintf("clipping %v", c.Optim.Clip > 0), fmt.Sprintf("experts %v", c.Model.Experts > 0),
+		fmt.Sprintf("layers by %s", c.Pipeline.Balance),
+	}
+	for _, a := range []struct {
+		name string
+		n    int
+	}{{"pp", m.PP}, {"dp", m.DP}, {"tp", m.TP}, {"cp", m.CP}, {"ep", m.EP}, {"dp_replicate", m.Replicate}} {
+		out = append(out, fmt.Sprintf("%s %d", a.name, a.n))
+	}
+	return out
+}
+
 // equalTo is the largest relative difference that regrouped float64 sums may make.
 const equalTo = 1e-10
 
@@ -230,6 +257,7 @@ const equalTo = 1e-10
 func TestEqualToUncut(t *testing.T) {
 	var cache uncutCache
 	var worst difference
+	by := map[string]tally{}
 	cases := grid(4, 24)
 	for i, c := range cases {
 		if testing.Short() && i%5 != 0 {
@@ -244,7 +272,14 @@ func TestEqualToUncut(t *testing.T) {
 				t.Errorf("relative difference %.3g at %s", d.relative, d.where)
 			}
 			worst.see(d.relative, "%s: %s", c.name, d.where)
+			for _, dimension := range dimensions(c.cfg) {
+				t := by[dimension]
+				by[dimension] = tally{t.n + 1, max(t.worst, d.relative)}
+			}
 		})
+	}
+	for _, dimension := range slices.Sorted(maps.Keys(by)) {
+		t.Logf("%-24s %3d configurations, worst relative difference %.1g", dimension, by[dimension].n, by[dimension].worst)
 	}
 	t.Logf("%d configurations, worst relative difference %.2g: %s", len(cases), worst.relative, worst.where)
 }
