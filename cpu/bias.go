@@ -31,13 +31,16 @@ func (t *addBiasTask[T]) run(_, lo, hi int) {
 func (d *core[T]) BiasGrad(db, dy *tensor.Tensor) {
 	demand(colsOf(dy) == db.Len(), "BiasGrad", db, dy)
 	d.ops.biasGrad = biasGradTask[T]{tensor.Slice[T](db), tensor.Slice[T](dy), d.rows}
-	d.team.split(db.Len(), 16, dy.Len(), &d.ops.biasGrad)
+	d.team.split(db.Len(), columnUnit, dy.Len(), &d.ops.biasGrad)
 }
 
 type biasGradTask[T float] struct {
 	db, dy []T
 	rows   *rowOps
 }
+
+// columnUnit is the least width of a piece where threads share out columns: narrower ones read memory in fragments.
+const columnUnit = 2 * sumColumns
 
 // sumColumns is the width of the strip of columns whose sums are kept at hand, in float64.
 const sumColumns = 64

@@ -14,7 +14,7 @@ func (d *core[T]) EmbedGrad(dtable, dy, ids *tensor.Tensor, lo int) {
 	d.ops.embed = embedTask[T]{
 		rows: tensor.Slice[T](dy), table: tensor.Slice[T](dtable), ids: ids.I32(), cols: colsOf(dy), first: lo, grad: true, kernels: d.rows,
 	}
-	d.team.split(colsOf(dy), 16, dy.Len(), &d.ops.embed)
+	d.team.split(colsOf(dy), columnUnit, dy.Len(), &d.ops.embed)
 }
 
 type embedTask[T float] struct {

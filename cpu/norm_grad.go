@@ -70,7 +70,7 @@ func (d *core[T]) LayerNormWeight(dw, db, dy, x, mean, rstd *tensor.Tensor) {
 	d.ops.normW = normWeightTask[T]{
 		tensor.Slice[T](dw), tensor.Slice[T](db), tensor.Slice[T](dy), tensor.Slice[T](x), tensor.Slice[T](mean), tensor.Slice[T](rstd), d.rows,
 	}
-	d.team.split(cols, 16, 2*x.Len(), &d.ops.normW)
+	d.team.split(cols, columnUnit, 2*x.Len(), &d.ops.normW)
 }
 
 func (d *core[T]) RMSNormWeight(dw, dy, x, rstd *tensor.Tensor) {
@@ -79,7 +79,7 @@ func (d *core[T]) RMSNormWeight(dw, dy, x, rstd *tensor.Tensor) {
 	d.ops.normW = normWeightTask[T]{
 		tensor.Slice[T](dw), nil, tensor.Slice[T](dy), tensor.Slice[T](x), nil, tensor.Slice[T](rstd), d.rows,
 	}
-	d.team.split(cols, 16, 2*x.Len(), &d.ops.normW)
+	d.team.split(cols, columnUnit, 2*x.Len(), &d.ops.normW)
 }
 
 // normWeightTask cuts by columns: dw += sum over rows of dy n, db += sum of dy, rows in order.
