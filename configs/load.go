@@ -50,6 +50,7 @@ func Parse(text []byte, overrides []string) (*Config, error) {
 	if err := toml.Unmarshal(text, &doc); err != nil {
 		problems = append(problems, syntax(err))
 	} else {
+		problems = append(problems, c.usePreset(doc, overrides)...)
 		problems = append(problems, c.fill(doc, linesOf(text))...)
 	}
 	for _, o := range overrides {

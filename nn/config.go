@@ -15,6 +15,7 @@ const (
 
 // Config is the shape of a model: the [model] section of a configuration.
 type Config struct {
+	Preset          string  `toml:"preset"` // a published model, or a Hugging Face config.json: what other keys do not say
 	Family          Family  `toml:"family"`
 	Layers          int     `toml:"layers"`           // L
 	Width           int     `toml:"width"`            // D

@@ -1,0 +1,151 @@
+package configs
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+
+	"triax/nn"
+)
+
+// gpt and llama are the shapes of published models. Numbers are those of the papers and of the released configurations.
+func gpt(layers, width, heads, vocab, seq int) nn.Config {
+	return nn.Config{Family: nn.GPT2, Layers: layers, Width: width, Heads: heads, Vocab: vocab, Sequence: seq, Tied: true}
+}
+
+func llama(layers, width, heads, kv, hidden, vocab, seq int, base float64) nn.Config {
+	return nn.Config{Family: nn.Llama, Layers: layers, Width: width, Heads: heads, KVHeads: kv, Hidden: hidden, Vocab: vocab, Sequence: seq, RopeBase: base}
+}
+
+// presets: GPT-2 (Radford et al. 2019, table 2), GPT-3 (Brown et al. 2020, table 2.1), Megatron's scaling models (Narayanan et al. 2021,
+// table 1), Llama 2 and 3 (Touvron et al. 2023; Llama team 2024, table 3), Mixtral (Jiang et al. 2024, table 1).
+var presets = map[string]nn.Config{
+	"gpt2": gpt(12, 768, 12, 50257, 1024), "gpt2-medium": gpt(24, 1024, 16, 50257, 1024),
+	"gpt2-large": gpt(36, 1280, 20, 50257, 1024), "gpt2-xl": gpt(48, 1600, 25, 50257, 1024),
+	"gpt3-175b":     gpt(96, 12288, 96, 50257, 2048),
+	"megatron-1.7b": gpt(24, 2304, 24, 51200, 2048), "megatron-3.6b": gpt(30, 3072, 32, 51200, 2048),
+	"megatron-7.5b": gpt(36, 4096, 32, 51200, 2048), "megatron-18b": gpt(40, 6144, 48, 51200, 2048),
+	"megatron-39b": gpt(48, 8192, 64, 51200, 2048), "megatron-76b": gpt(60, 10240, 80, 51200, 2048),
+	"megatron-145b": gpt(80, 12288, 96, 51200, 2048), "megatron-310b": gpt(96, 16384, 128, 51200, 2048),
+	"megatron-530b": gpt(105, 20480, 128, 51200, 2048), "megatron-1t": gpt(128, 25600, 160, 51200, 2048),
+	"llama2-7b":   llama(32, 4096, 32, 32, 11008, 32000, 4096, 10000),
+	"llama2-13b":  llama(40, 5120, 40, 40, 13824, 32000, 4096, 10000),
+	"llama2-70b":  llama(80, 8192, 64, 8, 28672, 32000, 4096, 10000),
+	"llama3-8b":   llama(32, 4096, 32, 8, 14336, 128256, 8192, 500000),
+	"llama3-70b":  llama(80, 8192, 64, 8, 28672, 128256, 8192, 500000),
+	"llama3-405b": llama(126, 16384, 128, 8, 53248, 128256, 8192, 500000),
+	"mixtral-8x7b": func() nn.Config {
+		c := llama(32, 4096, 32, 8, 14336, 32000, 4096, 1e6)
+		c.Experts, c.TopK = 8, 2
+		return c
+	}(),
+}
+
+// Presets lists the names.
+func Presets() []string {
+	var out []string
+	for n := range presets {
+		out = append(out, n)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// preset is a named model, or the one that a Hugging Face config.json describes.
+func preset(name string) (nn.Config, error) {
+	c, ok := presets[name]
+	if strings.HasSuffix(name, ".json") {
+		var err error
+		if c, err = readHF(name); err != nil {
+			return c, err
+		}
+	} else if !ok {
+		return c, fmt.Errorf("no such model; did you mean %s?", nearest(name, Presets()))
+	}
+	c.Preset, c.Recompute = name, nn.RecomputeNone
+	return c, nil
+}
+
+// hf is what a Hugging Face config.json says of a model, under the names of its two families.
+type hf struct {
+	ModelType string  `json:"model_type"`
+	Vocab     int     `json:"vocab_size"`
+	Tied      *bool   `json:"tie_word_embeddings"`
+	Init      float64 `json:"initializer_range"`
+
+	NLayer     int     `json:"n_layer"` // gpt2
+	NEmbd      int     `json:"n_embd"`
+	NHead      int     `json:"n_head"`
+	NPositions int     `json:"n_positions"`
+	NInner     int     `json:"n_inner"`
+	NormEps    float64 `json:"layer_norm_epsilon"`
+
+	Layers    int     `json:"num_hidden_layers"` // llama, mistral, mixtral
+	Hidden    int     `json:"hidden_size"`
+	Heads     int     `json:"num_attention_heads"`
+	KV        int     `json:"num_key_value_heads"`
+	HeadDim   int     `json:"head_dim"`
+	Inner     int     `json:"intermediate_size"`
+	Positions int     `json:"max_position_embeddings"`
+	RMSEps    float64 `json:"rms_norm_eps"`
+	Rope      float64 `json:"rope_theta"`
+	Experts   int     `json:"num_local_experts"`
+	PerToken  int     `json:"num_experts_per_tok"`
+}
+
+func readHF(path string) (nn.Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nn.Config{}, err
+	}
+	defer f.Close()
+	var h hf
+	if err := json.NewDecoder(io.LimitReader(f, MaxFile)).Decode(&h); err != nil {
+		return nn.Config{}, fmt.Errorf("not a config.json: %w", err)
+	}
+	return h.model()
+}
+
+func (h hf) model() (nn.Config, error) {
+	switch h.ModelType {
+	case "gpt2":
+		c := gpt(h.NLayer, h.NEmbd, h.NHead, h.Vocab, h.NPositions)
+		c.Hidden, c.Eps, c.InitStd = h.NInner, h.NormEps, h.Init
+		c.Tied = h.Tied == nil || *h.Tied
+		return c, nil
+	case "llama", "mistral", "mixtral":
+		c := llama(h.Layers, h.Hidden, h.Heads, h.KV, h.Inner, h.Vocab, h.Positions, h.Rope)
+		c.HeadDim, c.Eps, c.InitStd = h.HeadDim, h.RMSEps, h.Init
+		c.Tied = h.Tied != nil && *h.Tied
+		if h.ModelType == "mixtral" {
+			c.Experts, c.TopK = h.Experts, h.PerToken
+		}
+		return c, nil
+	}
+	return nn.Config{}, fmt.Errorf("model_type %q: this reads gpt2, llama, mistral and mixtral", h.ModelType)
+}
+
+// usePreset starts from the model that the file or an override names.
+func (c *Config) usePreset(doc map[string]any, overrides []string) Problems {
+	name := ""
+	if m, ok := doc["model"].(map[string]any); ok {
+		name, _ = m["preset"].(string)
+	}
+	for _, o := range overrides {
+		if v, ok := strings.CutPrefix(o, "model.preset="); ok {
+			name = strings.Trim(v, `"'`)
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	m, err := preset(name)
+	if err != nil {
+		return Problems{{"model.preset", show(name), err.Error(), "one of " + strings.Join(Presets(), ", ") + ", or a config.json"}}
+	}
+	c.Model = m
+	return nil
+}
