@@ -103,7 +103,7 @@ func Presets() []Cluster {
 // thisCPU is a rank of a run on this machine: one core with AVX-512 (a 2-core virtual machine; triax bench measures another).
 func thisCPU() Cluster {
 	return Cluster{
-		Name: "cpu", Precision: "fp32", Peak: 240 * giga, Memory: 24 * gib, Bandwidth: 30 * giga, Units: 1,
+		Name: "cpu", Precision: "fp32", Cores: 2, Peak: 240 * giga, Memory: 24 * gib, Bandwidth: 30 * giga, Units: 1,
 		Efficiency: 0.9, Depth: 12, AttentionRate: 0.45, Stream: 0.7, Launch: 2 * us,
 		GradientBytes: 4, StateBytes: 8,
 		Links: []Link{{"memory", 0, 12 * giga, 2 * us, 10 * us}},

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// Column is one run of a comparison: its name, and its numbers by metric.
+// Column is one run of a comparison, planned or measured: its numbers by metric, and what to know about it.
 type Column struct {
-	Name  string
-	Plan  *Plan
-	Notes []string
+	Name, Layout, Fits string
+	Tokens             int // a step
+	Values             map[string]float64
+	Notes              []string
 }
 
 // metric is a row of a comparison. better is -1 where less is better, +1 where more is.
@@ -44,64 +45,92 @@ var metrics = []metric{
 	{"  states", worst(func(m Memory) float64 { return m.States }), Bytes, -1},
 	{"  activations", worst(func(m Memory) float64 { return m.Activations }), Bytes, -1},
 	{"  buffers", worst(func(m Memory) float64 { return m.Buffers }), Bytes, -1},
-	{"sent a rank, inside layers", func(p *Plan) float64 { return p.wire("tp", "kv", "cp", "ep") }, Bytes, -1},
-	{"sent a rank, data axes", func(p *Plan) float64 {
-		return p.wire("data", "dp", "dp_replicate", "dp_expert", "data_expert")
-	}, Bytes, -1},
-	{"sent a rank, pipeline", func(p *Plan) float64 { return p.wire("pp", "tied") }, Bytes, -1},
+	{sentInside, func(p *Plan) float64 { return p.wire(sentInside) }, Bytes, -1},
+	{sentData, func(p *Plan) float64 { return p.wire(sentData) }, Bytes, -1},
+	{sentPipeline, func(p *Plan) float64 { return p.wire(sentPipeline) }, Bytes, -1},
 }
 
-// wire is what a rank puts on the wire along some axes in a step, mean over ranks.
-func (p *Plan) wire(axes ...string) float64 {
+const (
+	sentInside   = "sent a rank, inside layers"
+	sentData     = "sent a rank, data axes"
+	sentPipeline = "sent a rank, pipeline"
+)
+
+// SentMetric is the metric that counts what goes over an axis of the ledger.
+func SentMetric(axis string) string {
+	switch axis {
+	case "tp", "kv", "cp", "ep":
+		return sentInside
+	case "pp", "tied":
+		return sentPipeline
+	}
+	return sentData
+}
+
+// wire is what a rank puts on the wire in a step under one of these metrics, mean over ranks.
+func (p *Plan) wire(metric string) float64 {
 	sum := 0.0
 	for _, e := range p.Traffic {
-		for _, a := range axes {
-			if e.Axis == a {
-				sum += e.Wire
-			}
+		if SentMetric(e.Axis) == metric {
+			sum += e.Wire
 		}
 	}
 	return sum / float64(p.Ranks)
 }
 
-// Compare prints plans side by side: rows are metrics, columns are plans, the first is the base, and beside the others stands
-// their ratio to it.
-func Compare(columns []Column) string {
-	rows := [][]string{{""}}
-	for _, c := range columns {
-		rows[0] = append(rows[0], c.Name)
+// Values are a plan's numbers by metric.
+func (p *Plan) Values() map[string]float64 {
+	out := map[string]float64{}
+	for _, m := range metrics {
+		out[m.name] = m.value(p)
 	}
-	layouts := []string{"layout"}
-	fits := []string{"fits"}
+	return out
+}
+
+// ColumnOf is a plan as a column.
+func ColumnOf(name string, p *Plan) Column {
+	c := Column{Name: name, Layout: p.Layout, Fits: "yes", Tokens: p.Tokens, Values: p.Values()}
+	if !p.Fits {
+		c.Fits = "NO"
+		c.Notes = append(c.Notes, fmt.Sprintf("does not fit: %s missing on pipeline rank %d; its times are what they would be.", Bytes(-p.Room), p.Worst))
+	}
+	return c
+}
+
+// Compare prints columns side by side: rows are metrics, the first column is the base, and beside the numbers of the others stands their
+// ratio to it. A metric that a column does not have is left blank.
+func Compare(columns []Column) string {
+	rows := [][]string{{""}, {"layout"}, {"fits"}}
 	var notes []string
 	for _, c := range columns {
-		layouts = append(layouts, c.Plan.Layout)
-		f := "yes"
-		if !c.Plan.Fits {
-			f = "NO"
-			notes = append(notes, fmt.Sprintf("%s does not fit: %s missing on pipeline rank %d; its times are what they would be.", c.Name, Bytes(-c.Plan.Room), c.Plan.Worst))
-		}
-		fits = append(fits, f)
+		rows[0], rows[1], rows[2] = append(rows[0], c.Name), append(rows[1], c.Layout), append(rows[2], c.Fits)
 		for _, n := range c.Notes {
-			notes = append(notes, c.Name+": "+n)
+			notes = append(notes, c.Name+" "+n)
 		}
-		if c.Plan.Tokens != columns[0].Plan.Tokens {
-			notes = append(notes, fmt.Sprintf("%s trains on %d tokens a step, %s on %d: compare tokens/s, not steps.", c.Name, c.Plan.Tokens, columns[0].Name, columns[0].Plan.Tokens))
+		if c.Tokens != columns[0].Tokens {
+			notes = append(notes, fmt.Sprintf("%s trains on %d tokens a step, %s on %d: compare tokens/s, not steps.", c.Name, c.Tokens, columns[0].Name, columns[0].Tokens))
 		}
 	}
-	rows = append(rows, layouts, fits)
 	for _, m := range metrics {
 		row := []string{m.name}
-		base := m.value(columns[0].Plan)
+		base := columns[0].Values[m.name]
+		any := false
 		for i, c := range columns {
-			x := m.value(c.Plan)
+			x, ok := c.Values[m.name]
+			if !ok {
+				row = append(row, "")
+				continue
+			}
+			any = true
 			cell := m.text(x)
 			if i > 0 && m.better != 0 && base > 0 {
 				cell += fmt.Sprintf(" (%.2fx)", x/base)
 			}
 			row = append(row, cell)
 		}
-		rows = append(rows, row)
+		if any {
+			rows = append(rows, row)
+		}
 	}
 	return table(rows) + footnotes(notes)
 }

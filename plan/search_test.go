@@ -84,7 +84,7 @@ func TestCompareText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := plan.Compare([]plan.Column{{Name: "base", Plan: a}, {Name: "other", Plan: b}})
+	text := plan.Compare([]plan.Column{plan.ColumnOf("base", a), plan.ColumnOf("other", b)})
 	for _, want := range []string{"base", "other", "tp2 pp1 dp1", "x)", "* other does not fit", "* other trains on 16384 tokens a step, base on 8192"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
