@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 )
@@ -84,12 +85,22 @@ func TestTeamsInTurn(t *testing.T) {
 	}
 }
 
+// meeting is done when two threads are in it at once.
+type meeting struct{ arrived atomic.Int64 }
+
+func (m *meeting) run(_, _, _ int) {
+	for full := (m.arrived.Add(1) + 1) / 2 * 2; m.arrived.Load() < full; {
+		runtime.Gosched()
+	}
+}
+
+// BenchmarkTeamHandOver is what a second thread costs a job.
 func BenchmarkTeamHandOver(b *testing.B) {
 	for _, spin := range []bool{false, true} {
 		b.Run(fmt.Sprintf("spin=%v", spin), func(b *testing.B) {
 			team := newTeam(2, spin)
 			defer team.close()
-			job := &tally{make([]atomic.Int32, 2)}
+			job := &meeting{}
 			b.ReportAllocs()
 			for b.Loop() {
 				team.split(2, 1, wakeWork, job)
