@@ -14,7 +14,8 @@ import (
 )
 
 // TestMemoryIsPlanned: what ranks really hold at their peaks, by part, against the plan: states to the byte; activations to the byte with one
-// pipeline rank, and within 5% and two messages with more, since it depends on the moment when a message is taken whose memory it is.
+// pipeline rank, and within 5% with more, not counting messages on their way: whose memory they are depends on the moment when they are
+// taken, and a rank may be as many ahead as there are microbatches.
 func TestMemoryIsPlanned(t *testing.T) {
 	n := 60
 	if testing.Short() {
@@ -59,7 +60,7 @@ func TestMemoryIsPlanned(t *testing.T) {
 				if part.tolerance > 0 {
 					part.tolerance = 0
 					if c.Mesh.PP > 1 {
-						gap, part.tolerance = max(0, gap-2*message(c)), 0.05
+						gap, part.tolerance = max(0, gap-float64(1+c.Pipeline.Microbatches)*message(c)), 0.05
 					}
 				}
 				off := gap / part.want
