@@ -129,7 +129,12 @@ func TestKernelsAllocateNothing(t *testing.T) {
 			b := newBed(Options{Float: tensor.F32, ISA: isa, Threads: threads})
 			for _, k := range kernels32() {
 				k.run(b)
-				if n := testing.AllocsPerRun(3, func() { k.run(b) }); n != 0 {
+				// The runtime's own allocations are counted too, now and then: a kernel that allocates does so every time.
+				n := testing.AllocsPerRun(3, func() { k.run(b) })
+				for try := 0; try < 5 && n != 0; try++ {
+					n = testing.AllocsPerRun(3, func() { k.run(b) })
+				}
+				if n != 0 {
 					t.Errorf("%s, %s, %d threads: %v allocations a call", k.name, isa, threads, n)
 				}
 			}

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"triax/configs"
 	"triax/cpu"
 	"triax/data"
+	"triax/mesh"
 	"triax/nn"
 	"triax/tensor"
 )
@@ -257,32 +259,62 @@ func TestB80MemoryIsFlat(t *testing.T) {
 	}
 }
 
-// TestB93PeersReadTheSameSamples: tensor and pipeline ranks load the samples of their data coordinate, context ranks their part of them.
+// reading notes what a rank loads: uploads come in fives a microbatch, the fourth the tokens' numbers in the global batch.
+type reading struct {
+	tensor.Device
+	calls int
+	index map[int32]bool
+}
+
+func (r *reading) UploadI32(dst *tensor.Tensor, src []int32) {
+	if r.calls%5 == 3 {
+		for _, i := range src {
+			r.index[i] = true
+		}
+	}
+	r.calls++
+	r.Device.UploadI32(dst, src)
+}
+
+// TestB93PeersReadTheSameSamples: tensor and pipeline ranks load the same tokens; ranks that differ along the data or context axes load
+// different ones, and all together the whole batch, each token once.
 func TestB93PeersReadTheSameSamples(t *testing.T) {
 	c := base()
 	c.Mesh.PP, c.Mesh.DP, c.Mesh.TP, c.Mesh.CP = 2, 3, 2, 2
-	corpus := letters(t, 17, gridTokens)
-	set, err := corpus.Train(gridSequence, gridBatch, 3, 1, data.Pad)
+	c.Pipeline.Microbatches, c.Train.Steps, c.Optim.Warmup = 3, 1, 0
+	m, err := c.Mesh.Grid()
 	if err != nil {
 		t.Fatal(err)
 	}
-	global := set.Global(1)
-	for replica := range 3 {
-		for m := range 4 {
-			samples := global.Micro(replica, 3, m, 4)
-			seen := map[[2]int]bool{}
-			for rank := range 2 {
-				for _, r := range (part{rank, 2}).stretches(gridSequence) {
-					for _, s := range samples {
-						for i := r[0]; i < r[1]; i++ {
-							seen[[2]int{s.Index, i}] = true
-						}
-					}
-				}
+	devices := make([]*reading, m.Size())
+	_, err = Run(context.Background(), c, Options{Corpus: letters(t, 17, gridTokens), Open: func(rank int) tensor.Device {
+		devices[rank] = &reading{Device: cpu.New(cpu.Options{Float: tensor.F64}), index: map[int32]bool{}}
+		return devices[rank]
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, peers := range m.Groups(mesh.TP, mesh.PP) {
+		for _, r := range peers[1:] {
+			if !maps.Equal(devices[r].index, devices[peers[0]].index) {
+				t.Errorf("%s and %s load different tokens", place(m, r), place(m, peers[0]))
 			}
-			if len(seen) != len(samples)*gridSequence {
-				t.Errorf("replica %d, microbatch %d: context ranks read %d of %d tokens", replica, m, len(seen), len(samples)*gridSequence)
+		}
+	}
+	for _, replicas := range m.Groups(mesh.DP, mesh.CP) {
+		seen := map[int32]int{}
+		for _, r := range replicas {
+			for i := range devices[r].index {
+				seen[i]++
 			}
+		}
+		for i, n := range seen {
+			if n != 1 {
+				t.Fatalf("token %d is loaded by %d of the ranks %v", i, n, replicas)
+			}
+		}
+		if len(seen) != gridBatch*gridSequence {
+			t.Errorf("ranks %v load %d of %d tokens", replicas, len(seen), gridBatch*gridSequence)
 		}
 	}
 }
