@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -41,28 +42,43 @@ func TestB67EveryScheduleIsSafe(t *testing.T) {
 	})
 }
 
-// TestMemoryBounds: what each schedule promises to hold at most, in activations of a chunk.
+// TestMemoryBounds: every schedule keeps what it promises to hold at most, as does each number of chunks; and one activation less is not enough,
+// so the promise is the least that holds, but for V-shapes and few microbatches.
 func TestMemoryBounds(t *testing.T) {
-	bound := map[string]func(p, m int) int{
-		"gpipe":       func(_, m int) int { return m },
-		"1f1b":        func(p, m int) int { return min(p, m) },
-		"interleaved": func(p, m int) int { return min(2*m, 3*p-1+max(0, 2*(m%p))) },
-		"looped-bfs":  func(_, m int) int { return 2 * m },
-		"zb-h1":       func(p, m int) int { return min(p, m) },
-		"zb-h2":       func(p, m int) int { return min(2*p-1, m) },
-		"zb-v":        func(p, m int) int { return min(2*p, 2*m) },
-		"v-half":      func(p, m int) int { return min(p+2, 2*m) },
-		"v-min":       func(p, m int) int { return min((2*p+10)/3, 2*m) },
-		"dualpipe-v":  func(p, _ int) int { return 2*p + 1 },
-	}
-	every(t, func(t *testing.T, s *Schedule) {
-		limit := bound[s.Name](len(s.Ranks), s.Micros)
+	reached := map[string]bool{}
+	check := func(s *Schedule) {
+		if s.Limit < 1 {
+			t.Fatalf("%v promises nothing", s)
+		}
 		for r, peak := range Peaks(s) {
-			if peak.Held > limit {
-				t.Errorf("%v: rank %d holds %d, promised %d", s, r, peak.Held, limit)
+			if peak.Held > s.Limit {
+				t.Errorf("%v: rank %d holds %d, promised %d", s, r, peak.Held, s.Limit)
+			}
+			if peak.Held == s.Limit {
+				reached[s.Name] = true
 			}
 		}
-	})
+	}
+	every(t, func(_ *testing.T, s *Schedule) { check(s) })
+	for _, name := range []string{"interleaved", "looped-bfs"} {
+		for v := 1; v <= 4; v++ {
+			for p := 1; p <= 6; p++ {
+				for m := 1; m <= 20; m++ {
+					check(mustNew(t, name, p, m, v))
+				}
+			}
+		}
+	}
+	for _, name := range Names() {
+		if !reached[name] {
+			t.Errorf("%s never holds what it promises to hold at most", name)
+		}
+	}
+	s := mustNew(t, "1f1b", 4, 8, 0)
+	s.Limit = 3
+	if err := Verify(s); err == nil || !strings.Contains(err.Error(), "rank 0 holds 4 activations at once: its limit is 3") {
+		t.Errorf("a limit of 3: %v", err)
+	}
 }
 
 // TestPublishedBubbles: idle time beyond the useful m(F+I+W), in units with F = I = W = 1 of a chunk, against the papers' formulas.

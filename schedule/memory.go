@@ -32,6 +32,20 @@ func Peaks(s *Schedule) []Peak {
 	return out
 }
 
+// within checks the promise of Limit.
+func within(s *Schedule) error {
+	if s.Limit == 0 {
+		return nil
+	}
+	var f faults
+	for r, p := range Peaks(s) {
+		if p.Held > s.Limit {
+			f.add("schedule %s: rank %d holds %d activations at once: its limit is %d", s.Name, r, p.Held, s.Limit)
+		}
+	}
+	return f.err()
+}
+
 // InFlight is the peak number of saved activations on every rank, in virtual stages' microbatches: forwards
 // whose I or B has not run.
 func InFlight(s *Schedule) []int {

@@ -46,6 +46,7 @@ type Schedule struct {
 	Micros int    // microbatches a step
 	Place  []int  // Place[stage] is the pipeline rank that holds the stage
 	Ranks  [][]Op // Ranks[r] is what pipeline rank r does, in order
+	Limit  int    // the most activations that any rank holds at once (Peak.Held), which Verify proves; 0 promises nothing
 }
 
 // Chunks is the number of virtual stages a rank holds.

@@ -63,3 +63,66 @@ func TestOptimalUnderLittleMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestOptimalIsBruteForce: for two microbatches, all orders of all ranks tried one by one give no shorter step, in any order of
+// the microbatches.
+func TestOptimalIsBruteForce(t *testing.T) {
+	for p := 1; p <= 3; p++ {
+		for limit := 1; limit <= 2; limit++ {
+			least := time.Duration(1 << 60)
+			s := flat("tried", p, 2)
+			var try func(r int)
+			try = func(r int) {
+				if r < p {
+					for _, line := range lines(r) {
+						s.Ranks[r] = line
+						try(r + 1)
+					}
+					return
+				}
+				whole := *s
+				whole.Ranks = append([][]Op(nil), s.Ranks...)
+				whole.finish()
+				whole.Limit = limit
+				if within(&whole) != nil {
+					return
+				}
+				if tl, err := Simulate(&whole, Uniform(1, 1, 1)); err == nil { // an error is a deadlock
+					least = min(least, tl.Makespan)
+				}
+			}
+			try(0)
+			best, err := Optimal(p, 2, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl, err := Simulate(best, Uniform(1, 1, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tl.Makespan != least {
+				t.Errorf("p %d limit %d: the search takes %d, the best of all orders %d", p, limit, tl.Makespan, least)
+			}
+		}
+	}
+}
+
+// lines is every order of F I W of two microbatches on a stage.
+func lines(stage int) (all [][]Op) {
+	for mask := range 1 << 6 {
+		var line []Op
+		var done [2]int
+		for i := range 6 {
+			micro := mask >> i & 1
+			if done[micro] == 3 {
+				break
+			}
+			line = append(line, Op{stage, []Kind{F, I, W}[done[micro]], micro})
+			done[micro]++
+		}
+		if len(line) == 6 {
+			all = append(all, line)
+		}
+	}
+	return all
+}

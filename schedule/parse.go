@@ -8,7 +8,7 @@ import (
 
 // Parse reads a schedule that Text, or a user, has written. Blank lines and what follows "#" do not count; a
 // rank may have several lines, ranks stand in order; without "place", stage s is on rank s mod the number of
-// ranks. The error lists every line's fault. Parse knows form only; Verify judges what it has read.
+// ranks; "limit" bounds the activations that a rank holds. The error lists every line's fault. Parse knows form only; Verify judges what it has read.
 func Parse(text string) (*Schedule, error) {
 	p := parser{s: &Schedule{}, seen: make(map[string]bool)}
 	for n, line := range strings.Split(text, "\n") {
@@ -43,14 +43,14 @@ func (p *parser) line(fields []string) {
 		return
 	}
 	switch word {
-	case "schedule", "stages", "microbatches", "place":
+	case "schedule", "stages", "microbatches", "place", "limit":
 		if p.seen[word] {
 			p.bad("%s is given twice", word)
 			return
 		}
 		p.seen[word] = true
 	default:
-		p.bad("%q: a line starts with schedule, stages, microbatches, place, or a rank and a colon", clip(word))
+		p.bad("%q: a line starts with schedule, stages, microbatches, place, limit, or a rank and a colon", clip(word))
 		return
 	}
 	if word != "place" && len(fields) != 2 {
@@ -64,6 +64,8 @@ func (p *parser) line(fields []string) {
 		p.s.Stages = p.number(word, fields[1], maxRanks*64)
 	case "microbatches":
 		p.s.Micros = p.number(word, fields[1], maxMicros)
+	case "limit":
+		p.s.Limit = p.number(word, fields[1], maxOps)
 	case "place":
 		for _, f := range fields[1:] {
 			r, err := strconv.Atoi(f)

@@ -83,7 +83,9 @@ func New(name string, p, m, v int) (*Schedule, error) {
 	if v == 0 {
 		v = g.chunks
 	}
-	return g.make(p, m, v), nil
+	s := g.make(p, m, v)
+	s.Limit = limits[name](p, m, v)
+	return s, nil
 }
 
 func check(g *generator, name string, p, m, v int) error {

@@ -11,6 +11,7 @@ import (
 //	stages 2
 //	microbatches 2
 //	place 0 1
+//	limit 2
 //	0: 0F0 0F1 0B0 0B1 0R U
 //	1: 1F0 1B0 1F1 1B1 1R U
 func (s *Schedule) Text() string {
@@ -20,6 +21,9 @@ func (s *Schedule) Text() string {
 		fmt.Fprintf(&b, " %d", r)
 	}
 	b.WriteByte('\n')
+	if s.Limit > 0 {
+		fmt.Fprintf(&b, "limit %d\n", s.Limit)
+	}
 	for r, ops := range s.Ranks {
 		fmt.Fprintf(&b, "%d:", r)
 		for _, o := range ops {

@@ -9,6 +9,7 @@ import (
 //   - every virtual stage has one rank, and all ranks hold equally many;
 //   - every F, and either B or both I and W, occurs once per stage and microbatch, on the rank that holds it;
 //   - every stage has one R, after its last weight gradient, and every rank one U, last;
+//   - no rank holds more activations than Limit, where there is one;
 //   - no op waits for itself through the ops' needs and the ranks' orders, so that ranks whose sends never
 //     block come to the end;
 //   - the lowering of Lower comes to the end under rendezvous, where a send blocks until it is received.
@@ -21,6 +22,9 @@ func Verify(s *Schedule) error {
 	}
 	if _, err := t.order(); err != nil {
 		return fmt.Errorf("schedule %s: %w", s.Name, err)
+	}
+	if err := within(s); err != nil {
+		return err
 	}
 	actions, err := Lower(s)
 	if err != nil {
