@@ -29,6 +29,7 @@ pp                     : comm schedule tensor
 zero                   : nn comm optim tensor
 configs                : mesh schedule nn zero optim data
 plan                   : configs mesh schedule nn comm tp cp ep pp zero optim tensor
+dialect                : configs nn optim zero
 report                 : plan schedule comm
 checkpoint hf          : nn tensor
 train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint

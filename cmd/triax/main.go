@@ -64,7 +64,7 @@ axis. Ranks are goroutines by default, so every cut runs on a laptop.`,
 		SilenceErrors: true,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return requestError{err} })
-	cmd.AddCommand(trainCmd(), drawCmd(), planCmd(), compareCmd(), searchCmd(), validateCmd(), calibrateCmd(), benchCmd())
+	cmd.AddCommand(trainCmd(), drawCmd(), planCmd(), compareCmd(), searchCmd(), validateCmd(), calibrateCmd(), benchCmd(), importConfigCmd(), exportConfigCmd())
 	return cmd
 }
 
