@@ -34,6 +34,7 @@ cover:
 fuzz:
 	$(GO) test -fuzz FuzzParse -fuzztime 30s ./configs
 	$(GO) test -fuzz FuzzParse -fuzztime 30s ./schedule
+	$(GO) test -fuzz FuzzJSONL -fuzztime 30s ./data
 	$(GO) test -fuzz FuzzImport -fuzztime 30s ./dialect
 
 # A thousand random meshes.

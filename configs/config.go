@@ -61,7 +61,7 @@ type CPUConfig struct {
 func Default() *Config {
 	return &Config{
 		Model:    nn.Config{Family: nn.GPT2, Layers: 2, Width: 64, Heads: 4, Sequence: 64, Tied: true, Recompute: "none"},
-		Data:     data.Config{Tokenizer: "bytes", HeldOut: 0.02, LastBatch: "pad"},
+		Data:     data.Config{Format: data.Text, Long: data.Refuse, Tokenizer: "bytes", HeldOut: 0.02, LastBatch: "pad"},
 		Mesh:     MeshConfig{Axes: []string{"pp", "dp_replicate", "dp", "ep", "cp", "tp"}, DP: 1, PP: 1, TP: 1, EP: 1, CP: 1, Replicate: 1},
 		Pipeline: schedule.Config{Schedule: "1f1b", Microbatches: 1, Balance: "even"},
 		Optim:    optim.Default(),

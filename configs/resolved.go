@@ -20,9 +20,7 @@ func Resolved(c *Config) *Config {
 	if r.Pipeline.File == "" {
 		r.Pipeline.Chunks = schedule.ChunksOf(r.Pipeline.Schedule, r.Pipeline.Chunks)
 	}
-	if r.Data.MaxTokens == 0 {
-		r.Data.MaxTokens = data.DefaultMaxTokens
-	}
+	r.Data = r.Data.Resolved()
 	return &r
 }
 

@@ -87,6 +87,12 @@ func headDim(m nn.Config) int {
 
 func (c *Config) checkData() (ps Problems) {
 	d := c.Data
+	ps.oneOf("data.format", d.Format, data.Formats)
+	if d.Documents != "" {
+		ps.oneOf("data.documents", d.Documents, data.Borders)
+	}
+	ps.oneOf("data.long", d.Long, data.Longs)
+	ps.add(d.Format == data.JSONL && len(d.Source) == 0, "data.source", d.Source, "the default source is text, not examples", `name files of them: ["examples.jsonl"]`)
 	ps.oneOf("data.tokenizer", d.Tokenizer, data.Tokenizers)
 	ps.number("data.held_out", d.HeldOut, 0, 1, "0.02 keeps one token in fifty")
 	ps.oneOf("data.last_batch", d.LastBatch, data.LastBatches)

@@ -37,6 +37,10 @@ func (r *ring) pairs(from int, at tensor.Attention) (out []pair) {
 			}
 			b := at
 			b.Seq, b.SeqTotal, b.QueryOffset, b.KeyOffset, b.Full = n, n*2*r.c, i*n, j*n, i > j
+			if at.Segments != nil { // of all stretches
+				t := at.Samples * n
+				b.Segments, b.KeySegments = at.Segments.Flat(i*t, (i+1)*t), at.Segments.Flat(j*t, (j+1)*t)
+			}
 			out = append(out, pair{q, k, b})
 		}
 	}
@@ -51,9 +55,6 @@ func half(t *tensor.Tensor, i int) *tensor.Tensor {
 
 // Forward: o and lse over all keys up to each query, wherever they are.
 func (r *ring) Forward(ctx *nn.Ctx, o, lse, q, k, v *tensor.Tensor, at tensor.Attention) error {
-	if at.Segments != nil {
-		return fmt.Errorf("context parallelism does not know documents inside a sample")
-	}
 	dev := ctx.Dev
 	po, pl := dev.New(tensor.Workspace, o.Len()/2), dev.New(tensor.Workspace, lse.Len()/2)
 	defer po.Release()

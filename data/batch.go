@@ -12,6 +12,7 @@ type Sample struct {
 	Epoch   int     // from 0
 	Tokens  []int32 // [S]
 	Targets []int32 // [S], Masked where there is none
+	Starts  []int   // where documents begin, the first at 0, where they are kept apart; nil where the sample is one
 	Valid   int     // targets that are not masked
 }
 
@@ -38,6 +39,18 @@ func (s *Set) Global(step int) Batch {
 }
 
 func (s *Set) sample(window, epoch int) Sample {
+	if s.packs != nil {
+		return s.packed(window, epoch)
+	}
+	x := s.stretch(window, epoch)
+	if !s.joined {
+		s.borders(&x)
+	}
+	return x
+}
+
+// stretch is a window of the corpus.
+func (s *Set) stretch(window, epoch int) Sample {
 	x := Sample{Window: window, Epoch: epoch}
 	if window >= 0 {
 		x.Valid = min(s.seq, len(s.tokens)-1-window*s.seq)

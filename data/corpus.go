@@ -19,8 +19,11 @@ type Corpus struct {
 	Binary    int   // files met in directories and left out because they hold NUL bytes
 	Bytes     int64 // of text taken
 
-	tokens []int32
-	cut    int // where the held-out part begins
+	tokens   []int32
+	cut      int       // tokens for training; those of text come first
+	examples []example // of JSONL: the first trained ones for training
+	trained  int
+	config   Config // resolved
 }
 
 // Open reads the sources of a section. What is wrong with them comes back as Problems.
@@ -29,12 +32,10 @@ func Open(c Config) (*Corpus, error) {
 	if err != nil {
 		return nil, Problems{{"data.tokenizer", fmt.Sprintf("%q", c.Tokenizer), "no such tokenizer", `use "bytes" or "gpt2"`}}
 	}
+	c = c.Resolved()
 	files, problems := find(c.Source)
-	corpus := &Corpus{Tokenizer: t, Found: len(files)}
+	corpus := &Corpus{Tokenizer: t, Found: len(files), config: c}
 	limit := c.MaxTokens
-	if limit == 0 {
-		limit = DefaultMaxTokens
-	}
 	for _, f := range files {
 		if len(corpus.tokens) >= limit {
 			break
@@ -54,7 +55,7 @@ func Open(c Config) (*Corpus, error) {
 
 // Of makes a corpus of documents in memory, in their order.
 func Of(t Tokenizer, heldOut float64, documents ...string) (*Corpus, error) {
-	c := &Corpus{Tokenizer: t, Found: len(documents)}
+	c := &Corpus{Tokenizer: t, Found: len(documents), config: Config{}.Resolved()}
 	for _, d := range documents {
 		if err := c.document(bytes.NewReader([]byte(d)), true, DefaultMaxTokens); err != nil {
 			return nil, err
@@ -64,6 +65,9 @@ func Of(t Tokenizer, heldOut float64, documents ...string) (*Corpus, error) {
 }
 
 func (c *Corpus) split(heldOut float64) error {
+	if c.config.Format == JSONL {
+		return c.splitExamples(heldOut)
+	}
 	held := int(heldOut * float64(len(c.tokens)))
 	c.cut = len(c.tokens) - held
 	if heldOut > 0 && (held < 2 || c.cut < 2) {
@@ -82,6 +86,9 @@ func (c *Corpus) read(f file, limit int) error {
 	defer r.Close()
 	if info, err := r.Stat(); err != nil || info.IsDir() {
 		return errors.Join(err, errors.New("not a file"))
+	}
+	if c.config.Format == JSONL {
+		return c.lines(r, limit)
 	}
 	return c.document(r, f.chosen, limit)
 }
@@ -145,6 +152,9 @@ func (c *Corpus) Tokens() (train, heldOut int) { return c.cut, len(c.tokens) - c
 func (c *Corpus) Sum() uint64 {
 	h := crc64.New(crc64.MakeTable(crc64.ECMA))
 	fmt.Fprintf(h, "%s %d %d ", c.Tokenizer.Name(), len(c.tokens), c.cut)
+	if c.config.Format == JSONL || c.config.Documents == Apart {
+		fmt.Fprintf(h, "%s %s %v %d ", c.config.Documents, c.config.Long, c.examples, c.trained)
+	}
 	var buf [4]byte
 	for _, id := range c.tokens {
 		buf = [4]byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)}
@@ -155,9 +165,13 @@ func (c *Corpus) Sum() uint64 {
 
 // String says what was read, and what was not.
 func (c *Corpus) String() string {
-	s := fmt.Sprintf("%d documents, %d bytes, %d tokens (%s), %d of them held out",
-		c.Documents, c.Bytes, len(c.tokens), c.Tokenizer.Name(), len(c.tokens)-c.cut)
-	if rest := c.Found - c.Documents - c.Binary; rest > 0 {
+	what := "documents"
+	if c.config.Format == JSONL {
+		what = "examples"
+	}
+	s := fmt.Sprintf("%d %s, %d bytes, %d tokens (%s), %d of them held out",
+		c.Documents, what, c.Bytes, len(c.tokens), c.Tokenizer.Name(), len(c.tokens)-c.cut)
+	if rest := c.Found - c.Documents - c.Binary; rest > 0 && c.config.Format == Text {
 		s += fmt.Sprintf("; %d files empty or beyond data.max_tokens", rest)
 	}
 	if c.Binary > 0 {

@@ -10,5 +10,7 @@
 //	step 1, 4 samples:       3 0 4 1                                           permuted by (seed, epoch)
 //	step 2:                  5 2 - -                                           padded: no valid token, no weight
 //
+// Of JSONL, samples are packed from whole examples: pack.go.
+//
 // It costs 4 bytes a token, once a process; a batch is views of it. Read next: Set.Global and Batch.Micro.
 package data

@@ -14,13 +14,33 @@ type Set struct {
 	seed    uint64
 	last    string // Pad, Drop or Wrap
 	shuffle bool
+	joined  bool        // documents in a sample see one another
+	packs   [][]example // of whole examples, instead of windows; nil for text
 }
 
 // Train is the part for training: S tokens a sample, batch samples a step over all ranks, shuffled anew each epoch by the
 // seed. replicas is the number of ranks that see different samples; each must get one.
 func (c *Corpus) Train(seq, batch, replicas int, seed uint64, last string) (*Set, error) {
-	s := &Set{c.tokens[:c.cut], c.Tokenizer.End(), 0, seq, batch, seed, last, true}
+	s := &Set{tokens: c.tokens, end: c.Tokenizer.End(), seq: seq, batch: batch, seed: seed, last: last, shuffle: true}
+	if err := s.of(c, c.examples[:c.trained], c.tokens[:c.cut]); err != nil {
+		return nil, err
+	}
 	return s, s.open(replicas)
+}
+
+// of fills a set with packs of examples, or windows of tokens.
+func (s *Set) of(c *Corpus, list []example, tokens []int32) error {
+	s.joined = c.config.Documents == Joined
+	if c.config.Format != JSONL {
+		s.tokens = tokens
+		return nil
+	}
+	list, err := fit(list, s.seq, c.config.Long)
+	if err == nil && len(list) == 0 {
+		err = Problems{{"data.source", fmt.Sprint(c.config.Source), "no example is left", "name more, or shorter ones"}}
+	}
+	s.packs = pack(list, s.seq)
+	return err
 }
 
 // HeldOut is the part for evaluation: in order, the last batch padded. It is nil where nothing is held out.
@@ -28,7 +48,10 @@ func (c *Corpus) HeldOut(seq, batch int) (*Set, error) {
 	if c.cut == len(c.tokens) {
 		return nil, nil
 	}
-	s := &Set{c.tokens[c.cut:], c.Tokenizer.End(), 0, seq, batch, 0, Pad, false}
+	s := &Set{end: c.Tokenizer.End(), tokens: c.tokens, seq: seq, batch: batch, last: Pad}
+	if err := s.of(c, c.examples[c.trained:], c.tokens[c.cut:]); err != nil {
+		return nil, err
+	}
 	return s, s.open(1)
 }
 
@@ -36,7 +59,11 @@ func (s *Set) open(replicas int) error {
 	if s.seq < 1 || s.batch < 1 {
 		panic(fmt.Sprintf("data: sequence %d, batch %d", s.seq, s.batch))
 	}
-	s.windows = (len(s.tokens) - 1 + s.seq - 1) / s.seq
+	if s.packs != nil {
+		s.windows = len(s.packs)
+	} else {
+		s.windows = (len(s.tokens) - 1 + s.seq - 1) / s.seq
+	}
 	var problems Problems
 	if s.windows < 1 {
 		problems.add("data.source", fmt.Sprintf("%d tokens", len(s.tokens)), "a sample needs 2 tokens", "name more text")

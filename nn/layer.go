@@ -27,7 +27,7 @@ type Batch struct {
 	Positions    *tensor.Tensor // [T] I32
 	Index        *tensor.Tensor // [T] I32: the token's number in the global batch, for dropout
 	SampleIndex  *tensor.Tensor // [Samples] I32
-	Segments     *tensor.Tensor // [T] I32 or nil: document numbers inside a sample
+	Segments     *tensor.Tensor // [T] I32 or nil: document numbers inside a sample; with context parallelism of all stretches, in the sample's order
 	Scale        float64        // 1 / valid tokens of the global batch: the only normaliser there is
 	SampleScale  float64        // 1 / samples of the global batch, for losses that are counted by sample
 	SampleSeq    int            // S: tokens of a whole sample
