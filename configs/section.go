@@ -59,6 +59,7 @@ func (c *Config) checkModel() (ps Problems) {
 	ps.whole("model.top_k", m.TopK, 0, maxCount)
 	ps.number("model.capacity_factor", m.CapacityFactor, 0, 1e6, "1.25 is usual, 0 drops no token")
 	ps.number("model.aux_loss", m.AuxLoss, 0, 1e6, "0.01 is usual, 0 turns it off")
+	ps = append(ps, checkLoRA(m)...)
 	ps.whole("model.recompute_layers", m.RecomputeLayers, 0, maxCount)
 	if len(ps) > 0 {
 		return ps
@@ -74,6 +75,19 @@ func (c *Config) checkModel() (ps Problems) {
 	if m.Family == nn.Llama && len(ps) == 0 {
 		dim := headDim(m)
 		ps.add(dim%2 != 0, "model.head_dim", dim, "rotary positions turn pairs: a head's size is even", fmt.Sprintf("use %d", dim+1))
+	}
+	return ps
+}
+
+// checkLoRA: adapters are beside matrices that the model has.
+func checkLoRA(m nn.Config) (ps Problems) {
+	ps.whole("model.lora_rank", m.LoRARank, 0, maxWidth)
+	ps.number("model.lora_alpha", m.LoRAAlpha, 0, 1e6, "twice the rank is usual")
+	ps.add(m.LoRARank == 0 && (m.LoRAAlpha != 0 || len(m.LoRATargets) > 0), "model.lora_rank", 0, "lora_alpha and lora_targets are for adapters of a rank", "use 8")
+	for _, t := range m.LoRATargets {
+		ps.oneOf("model.lora_targets", t, nn.LoRATargets)
+		ps.add(t == "gate" && m.Family != nn.Llama, "model.lora_targets", t, "only the llama family has a gate", `use "up"`)
+		ps.add((t == "gate" || t == "up" || t == "down") && m.Experts > 0, "model.lora_targets", t, "experts have no adapters", `use "q", "k", "v" or "out"`)
 	}
 	return ps
 }

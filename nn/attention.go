@@ -20,11 +20,11 @@ func newAttention(cfg Config, kit Kit, name string) *attention {
 	hd, bias, init := cfg.HeadDim, cfg.Family == GPT2, Init{Std: cfg.InitStd}
 	return &attention{
 		cfg: cfg, name: name, kit: kit, core: kit.Core(), place: hash(name + ".weights"),
-		qkv: kit.Column(name, cfg.Width,
+		qkv: kit.Column(name, cfg.Width, cfg.adapted(
 			Part{Name: "q", Out: cfg.Heads * hd, Unit: hd, Bias: bias, Init: init},
 			Part{Name: "k", Out: cfg.KVHeads * hd, Unit: hd, Bias: bias, Init: init},
-			Part{Name: "v", Out: cfg.KVHeads * hd, Unit: hd, Bias: bias, Init: init}),
-		out: kit.Row(name, cfg.Heads*hd, Part{Name: "out", Out: cfg.Width, Unit: hd, Bias: bias, Init: residualInit(cfg)}),
+			Part{Name: "v", Out: cfg.KVHeads * hd, Unit: hd, Bias: bias, Init: init})...),
+		out: kit.Row(name, cfg.Heads*hd, cfg.adapted(Part{Name: "out", Out: cfg.Width, Unit: hd, Bias: bias, Init: residualInit(cfg)})[0]),
 	}
 }
 

@@ -36,6 +36,10 @@ type Config struct {
 	TopK            int     `toml:"top_k"`            // experts that a token takes; 0 means 2
 	CapacityFactor  float64 `toml:"capacity_factor"`  // an expert takes at most this times S k / E tokens of a sample; 0 means all
 	AuxLoss         float64 `toml:"aux_loss"`         // weight of the load-balancing loss
+
+	LoRARank    int      `toml:"lora_rank"`    // r of low-rank adapters, with which nothing else learns; 0 means none
+	LoRAAlpha   float64  `toml:"lora_alpha"`   // they are scaled by alpha / r; 0 means 2 r
+	LoRATargets []string `toml:"lora_targets"` // matrices that have one; empty means q and v
 }
 
 // Resolved fills in the values that 0 stands for, except the vocabulary.
@@ -63,6 +67,14 @@ func (c Config) Resolved() Config {
 	}
 	if c.Experts > 0 && c.TopK == 0 {
 		c.TopK = min(2, c.Experts)
+	}
+	if c.LoRARank > 0 {
+		if c.LoRAAlpha == 0 {
+			c.LoRAAlpha = float64(2 * c.LoRARank)
+		}
+		if len(c.LoRATargets) == 0 {
+			c.LoRATargets = []string{"q", "v"}
+		}
 	}
 	if c.Recompute == "" {
 		c.Recompute = RecomputeNone

@@ -78,7 +78,7 @@ func (in *input) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tenso
 func (in *input) BackwardWeight(ctx *Ctx, saved Saved) error {
 	s := saved.(*inputSaved)
 	defer s.Release()
-	if in.positions != nil {
+	if in.positions != nil && !in.positions.Frozen {
 		ctx.Dev.EmbedGrad(in.positions.Grad, s.dy, in.at(ctx), 0)
 	}
 	tokens := s.tokens

@@ -38,4 +38,7 @@ type Part struct {
 	Unit int
 	Bias bool
 	Init Init
+	// Rank of an Adapter beside it, 0 for none, and its scale.
+	Rank  int
+	Scale float64
 }

@@ -5,7 +5,10 @@ import "triax/tensor"
 // linear is matrices that share an input: y_i = x W_i^T + b_i.
 type linear struct{ parts []linearPart }
 
-type linearPart struct{ w, b *Param }
+type linearPart struct {
+	w, b    *Param
+	adapter *Adapter
+}
 
 func newLinear(name string, in int, parts ...Part) *linear {
 	l := &linear{}
@@ -18,6 +21,7 @@ func newLinear(name string, in int, parts ...Part) *linear {
 		if p.Bias {
 			lp.b = whole(&Param{Name: full + ".bias", Shape: []int{p.Out}})
 		}
+		lp.adapter = p.NewAdapter(full, in, whole, whole)
 		l.parts = append(l.parts, lp)
 	}
 	return l
@@ -30,13 +34,25 @@ func (l *linear) Params() []*Param {
 		if p.b != nil {
 			ps = append(ps, p.b)
 		}
+		ps = append(ps, p.adapter.Params()...)
 	}
 	return ps
+}
+
+// Learns says whether any of these parameters takes a gradient. Where none does, a layer keeps nothing for its weight gradient.
+func Learns(ps []*Param) bool {
+	for _, p := range ps {
+		if !p.Frozen {
+			return true
+		}
+	}
+	return false
 }
 
 type linearSaved struct {
 	x   *tensor.Tensor
 	dys []*tensor.Tensor
+	low LowRank
 }
 
 func (s *linearSaved) Release() {
@@ -44,28 +60,38 @@ func (s *linearSaved) Release() {
 	for _, d := range s.dys {
 		d.Release()
 	}
+	s.low.Release()
 	*s = linearSaved{}
 }
 
 // Forward: x [T In] → ys[i] [T Out_i].
 func (l *linear) Forward(ctx *Ctx, x *tensor.Tensor) ([]*tensor.Tensor, Saved, error) {
-	ys := make([]*tensor.Tensor, len(l.parts))
+	ys, s := make([]*tensor.Tensor, len(l.parts)), &linearSaved{x: x}
 	for i, p := range l.parts {
 		ys[i] = ctx.Dev.New(tensor.Activations, x.Shape[0], p.w.Local[0])
 		ctx.Dev.Gemm(ys[i], x, p.w.Data, false, true, 0)
 		if p.b != nil {
 			ctx.Dev.AddBias(ys[i], p.b.Data)
 		}
+		s.low.Us = append(s.low.Us, p.adapter.Forward(ctx, ys[i], x))
 	}
-	return ys, &linearSaved{x: x}, nil
+	if !Learns(l.Params()) {
+		s.Release()
+	}
+	return ys, s, nil
 }
 
 // BackwardInput: dx = sum of dy_i W_i.
 func (l *linear) BackwardInput(ctx *Ctx, saved Saved, dys []*tensor.Tensor) (*tensor.Tensor, error) {
-	saved.(*linearSaved).dys = dys
+	s := saved.(*linearSaved)
+	s.dys = dys
 	dx := ctx.Dev.New(tensor.Activations, dys[0].Shape[0], l.parts[0].w.Local[1])
 	for i, p := range l.parts {
 		ctx.Dev.Gemm(dx, dys[i], p.w.Data, false, false, min(1, float64(i)))
+		s.low.Vs = append(s.low.Vs, p.adapter.Input(ctx, dx, dys[i]))
+	}
+	if !Learns(l.Params()) {
+		s.Release()
 	}
 	return dx, nil
 }
@@ -74,11 +100,17 @@ func (l *linear) BackwardInput(ctx *Ctx, saved Saved, dys []*tensor.Tensor) (*te
 func (l *linear) BackwardWeight(ctx *Ctx, saved Saved) error {
 	s := saved.(*linearSaved)
 	defer s.Release()
+	if !Learns(l.Params()) {
+		return nil
+	}
 	for i, p := range l.parts {
-		ctx.Dev.Gemm(p.w.Grad, s.dys[i], s.x, true, false, 1)
-		if p.b != nil {
+		if !p.w.Frozen {
+			ctx.Dev.Gemm(p.w.Grad, s.dys[i], s.x, true, false, 1)
+		}
+		if p.b != nil && !p.b.Frozen {
 			ctx.Dev.BiasGrad(p.b.Grad, s.dys[i])
 		}
+		p.adapter.Weight(ctx, s.x, s.dys[i], s.low.Us[i], s.low.Vs[i])
 	}
 	return nil
 }

@@ -15,11 +15,11 @@ func newMLP(cfg Config, kit Kit, name string) *mlp {
 	m := &mlp{name: name, gated: cfg.Family == Llama}
 	bias := !m.gated
 	if m.gated {
-		m.up = kit.Column(name, cfg.Width, Part{Name: "gate", Out: cfg.Hidden, Init: init}, Part{Name: "up", Out: cfg.Hidden, Init: init})
+		m.up = kit.Column(name, cfg.Width, cfg.adapted(Part{Name: "gate", Out: cfg.Hidden, Init: init}, Part{Name: "up", Out: cfg.Hidden, Init: init})...)
 	} else {
-		m.up = kit.Column(name, cfg.Width, Part{Name: "up", Out: cfg.Hidden, Bias: bias, Init: init})
+		m.up = kit.Column(name, cfg.Width, cfg.adapted(Part{Name: "up", Out: cfg.Hidden, Bias: bias, Init: init})...)
 	}
-	m.down = kit.Row(name, cfg.Hidden, Part{Name: "down", Out: cfg.Width, Bias: bias, Init: residualInit(cfg)})
+	m.down = kit.Row(name, cfg.Hidden, cfg.adapted(Part{Name: "down", Out: cfg.Width, Bias: bias, Init: residualInit(cfg)})[0])
 	return m
 }
 

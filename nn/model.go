@@ -29,6 +29,9 @@ func Build(cfg Config, kit Kit, runs [][2]int) ([][]Layer, error) {
 		for at := r[0]; at < r[1]; at++ {
 			out[i] = append(out[i], b.layer(at))
 		}
+		if cfg.LoRARank > 0 {
+			freeze(out[i])
+		}
 	}
 	return out, nil
 }

@@ -233,6 +233,9 @@ func (m *moe) expertsInput(ctx *Ctx, s *moeSaved) *tensor.Tensor {
 func (m *moe) BackwardWeight(ctx *Ctx, saved Saved) error {
 	s := saved.(*moeSaved)
 	defer s.Release()
+	if m.router.Frozen { // and so are the experts
+		return nil
+	}
 	ctx.Dev.Gemm(m.router.Grad, s.dlogits, s.x, true, false, 1)
 	s.d.each(func(e, lo, hi int) {
 		ctx.Dev.Gemm(of(m.down.Grad, e), s.dy.Rows(lo, hi), s.a.Rows(lo, hi), true, false, 1)

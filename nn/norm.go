@@ -53,12 +53,14 @@ func (n *norm) Forward(ctx *Ctx, x *tensor.Tensor) (*tensor.Tensor, Saved, error
 
 func (n *norm) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.Tensor, error) {
 	s := saved.(*normSaved)
-	s.dy = dy
 	dx := ctx.Dev.New(tensor.Activations, dy.Shape...)
 	if n.b == nil {
 		ctx.Dev.RMSNormInput(dx, dy, s.x, n.w.Data, s.rstd)
 	} else {
 		ctx.Dev.LayerNormInput(dx, dy, s.x, n.w.Data, s.mean, s.rstd)
+	}
+	if s.dy = dy; n.w.Frozen {
+		s.Release()
 	}
 	return dx, nil
 }
@@ -66,6 +68,9 @@ func (n *norm) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.
 func (n *norm) BackwardWeight(ctx *Ctx, saved Saved) error {
 	s := saved.(*normSaved)
 	defer s.Release()
+	if n.w.Frozen {
+		return nil
+	}
 	if n.b == nil {
 		ctx.Dev.RMSNormWeight(n.w.Grad, s.dy, s.x, s.rstd)
 	} else {

@@ -16,6 +16,9 @@ type Param struct {
 	Init  Init   // starting values, a function of (seed, Name, logical index)
 	Decay bool   // takes weight decay
 
+	Adapter bool // one of the two of an Adapter
+	Frozen  bool // does not learn: no gradient, no optimizer state; layers add into no Grad of it
+
 	// The part held here: rows Lo up to Hi of dim Dim; all of it when Lo = 0 and Hi = Shape[Dim].
 	// Local is the shape in memory; Local[Dim] may exceed Hi-Lo, and what is beyond is padding: zero
 	// weights with zero gradients, in no norm and no checkpoint.

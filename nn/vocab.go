@@ -28,6 +28,9 @@ func (e *embedding) BackwardInput(_ *Ctx, saved Saved, dy *tensor.Tensor) (*tens
 func (e *embedding) BackwardWeight(ctx *Ctx, saved Saved) error {
 	s := saved.(*embeddingSaved)
 	defer s.Release()
+	if e.table.Frozen {
+		return nil
+	}
 	ctx.Dev.EmbedGrad(e.table.Grad, s.dy, ctx.Batch.Tokens, e.table.Lo)
 	return nil
 }

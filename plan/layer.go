@@ -92,7 +92,10 @@ func newBench(cfg *configs.Config, kit nn.Kit, sheet *Sheet, ledger *comm.Ledger
 // measure calls one layer forward and backward. in is the shape of its input, nil for none.
 func (b *bench) measure(l nn.Layer, in []int) (out Layer, shape []int, err error) {
 	for _, p := range l.Params() {
-		p.Data, p.Grad = b.sheet.New(tensor.Parameters, p.Local...), b.sheet.New(tensor.Gradients, p.Local...)
+		p.Data = b.sheet.New(tensor.Parameters, p.Local...)
+		if !p.Frozen {
+			p.Grad = b.sheet.New(tensor.Gradients, p.Local...)
+		}
 		defer func() { p.Data.Release(); p.Grad.Release(); p.Data, p.Grad = nil, nil }()
 	}
 	out.Name = l.Name()

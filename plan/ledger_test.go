@@ -66,8 +66,8 @@ func same(t *testing.T, c *configs.Config, got, want []comm.Entry) {
 }
 
 func about(c *configs.Config) string {
-	return fmt.Sprintf("%+v %+v %+v layers %d tied %v kv %d recompute %s %d", c.Mesh, c.Pipeline, c.Zero, c.Model.Layers, c.Model.Tied, c.Model.KVHeads,
-		c.Model.Recompute, c.Model.RecomputeLayers)
+	return fmt.Sprintf("%+v %+v %+v layers %d tied %v kv %d recompute %s %d lora %d %v", c.Mesh, c.Pipeline, c.Zero, c.Model.Layers, c.Model.Tied, c.Model.KVHeads,
+		c.Model.Recompute, c.Model.RecomputeLayers, c.Model.LoRARank, c.Model.LoRATargets)
 }
 
 func random(rng *rand.Rand) *configs.Config {
@@ -90,5 +90,8 @@ func random(rng *rand.Rand) *configs.Config {
 	c.Zero.Stage, c.Zero.BucketElements = rng.IntN(4), pick(1, 2000, 1<<20)
 	c.Zero.KeepAfterForward, c.Zero.Overlap = yes(), yes()
 	c.Train.Steps, c.Train.Batch, c.Train.EvalBatches = 2, 36, 0
+	if pick(0, 0, 0, 1) == 1 {
+		c.Model.LoRARank, c.Model.LoRATargets = pick(1, 4), nn.LoRATargets[:pick(1, 4)]
+	}
 	return c
 }

@@ -16,7 +16,10 @@ type column struct {
 	parts []columnPart
 }
 
-type columnPart struct{ w, b *nn.Param }
+type columnPart struct {
+	w, b    *nn.Param
+	adapter *nn.Adapter
+}
 
 // Column cuts the outputs of matrices that share an input.
 func (k Kit) Column(name string, in int, parts ...nn.Part) nn.Linear {
@@ -31,6 +34,11 @@ func (k Kit) Column(name string, in int, parts ...nn.Part) nn.Linear {
 		if p.Bias {
 			cp.b = k.cut(full+".bias", []int{p.Out}, 0, unit, false, nn.Init{})
 		}
+		cp.adapter = p.NewAdapter(full, in, k.partial, func(b *nn.Param) *nn.Param {
+			cut := k.cut(b.Name, b.Shape, 0, unit, b.Decay, b.Init)
+			cut.Adapter = true
+			return cut
+		})
 		c.parts = append(c.parts, cp)
 	}
 	return c
@@ -43,6 +51,7 @@ func (c *column) Params() []*nn.Param {
 		if p.b != nil {
 			ps = append(ps, p.b)
 		}
+		ps = append(ps, p.adapter.Params()...)
 	}
 	return ps
 }
@@ -52,6 +61,7 @@ func (c *column) Params() []*nn.Param {
 type columnSaved struct {
 	x   *tensor.Tensor
 	dys []*tensor.Tensor
+	low nn.LowRank
 }
 
 func (s *columnSaved) Release() {
@@ -61,6 +71,7 @@ func (s *columnSaved) Release() {
 		d.Release()
 	}
 	s.dys = nil
+	s.low.Release()
 }
 
 func (c *column) Forward(ctx *nn.Ctx, x *tensor.Tensor) ([]*tensor.Tensor, nn.Saved, error) {
@@ -70,20 +81,29 @@ func (c *column) Forward(ctx *nn.Ctx, x *tensor.Tensor) ([]*tensor.Tensor, nn.Sa
 		return nil, nil, err
 	}
 	defer full.Release()
-	ys := make([]*tensor.Tensor, len(c.parts))
+	ys, s := make([]*tensor.Tensor, len(c.parts)), &columnSaved{x: x}
 	for i, p := range c.parts {
 		ys[i] = ctx.Dev.New(tensor.Activations, full.Shape[0], p.w.Local[0])
 		ctx.Dev.Gemm(ys[i], full, p.w.Data, false, true, 0)
 		if p.b != nil {
 			ctx.Dev.AddBias(ys[i], p.b.Data)
 		}
+		s.low.Us = append(s.low.Us, p.adapter.Forward(ctx, ys[i], full))
 	}
-	return ys, &columnSaved{x: x}, nil
+	if !nn.Learns(c.Params()) {
+		s.Release()
+	}
+	return ys, s, nil
 }
 
 func (c *column) BackwardInput(ctx *nn.Ctx, saved nn.Saved, dys []*tensor.Tensor) (*tensor.Tensor, error) {
-	saved.(*columnSaved).dys = dys
-	return c.kit.reduce(ctx, c.partial(ctx, dys))
+	s := saved.(*columnSaved)
+	s.dys = dys
+	dx := c.partial(ctx, s)
+	if !nn.Learns(c.Params()) {
+		s.Release()
+	}
+	return c.kit.reduce(ctx, dx)
 }
 
 // Backward is both halves: the weight gradient is computed while the input gradient is summed.
@@ -96,8 +116,9 @@ func (c *column) Backward(ctx *nn.Ctx, saved nn.Saved, dys []*tensor.Tensor) (*t
 		}
 		return dx, c.BackwardWeight(ctx, saved)
 	}
-	saved.(*columnSaved).dys = dys
-	pending := c.kit.start(ctx, c.partial(ctx, dys))
+	s := saved.(*columnSaved)
+	s.dys = dys
+	pending := c.kit.start(ctx, c.partial(ctx, s))
 	if err := c.BackwardWeight(ctx, saved); err != nil {
 		return nil, err
 	}
@@ -105,10 +126,11 @@ func (c *column) Backward(ctx *nn.Ctx, saved nn.Saved, dys []*tensor.Tensor) (*t
 }
 
 // partial is this rank's part of the input gradient: the sum of dy_i W_i over its rows of W_i.
-func (c *column) partial(ctx *nn.Ctx, dys []*tensor.Tensor) *tensor.Tensor {
-	dx := ctx.Dev.New(tensor.Activations, dys[0].Shape[0], c.parts[0].w.Local[1])
+func (c *column) partial(ctx *nn.Ctx, s *columnSaved) *tensor.Tensor {
+	dx := ctx.Dev.New(tensor.Activations, s.dys[0].Shape[0], c.parts[0].w.Local[1])
 	for i, p := range c.parts {
-		ctx.Dev.Gemm(dx, dys[i], p.w.Data, false, false, min(1, float64(i)))
+		ctx.Dev.Gemm(dx, s.dys[i], p.w.Data, false, false, min(1, float64(i)))
+		s.low.Vs = append(s.low.Vs, p.adapter.Input(ctx, dx, s.dys[i]))
 	}
 	return dx
 }
@@ -116,16 +138,22 @@ func (c *column) partial(ctx *nn.Ctx, dys []*tensor.Tensor) *tensor.Tensor {
 func (c *column) BackwardWeight(ctx *nn.Ctx, saved nn.Saved) error {
 	s := saved.(*columnSaved)
 	defer s.Release()
+	if !nn.Learns(c.Params()) {
+		return nil
+	}
 	full, err := c.kit.gather(ctx, s.x, tensor.Buffers)
 	if err != nil {
 		return err
 	}
 	defer full.Release()
 	for i, p := range c.parts {
-		ctx.Dev.Gemm(p.w.Grad, s.dys[i], full, true, false, 1)
-		if p.b != nil {
+		if !p.w.Frozen {
+			ctx.Dev.Gemm(p.w.Grad, s.dys[i], full, true, false, 1)
+		}
+		if p.b != nil && !p.b.Frozen {
 			ctx.Dev.BiasGrad(p.b.Grad, s.dys[i])
 		}
+		p.adapter.Weight(ctx, full, s.dys[i], s.low.Us[i], s.low.Vs[i])
 	}
 	return nil
 }

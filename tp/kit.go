@@ -73,6 +73,13 @@ func (k Kit) Replicated(p *nn.Param) *nn.Param {
 	return p
 }
 
+// partial marks a parameter that all ranks hold whole, of whose gradient each has a partial sum, however token rows are cut.
+func (k Kit) partial(p *nn.Param) *nn.Param {
+	p = k.Replicated(p)
+	p.Sum = p.Same
+	return p
+}
+
 // Table is an embedding or output matrix [V D] cut by rows: ceil(V/t) a rank, the last ones padded.
 func (k Kit) Table(name string, vocab, width int, init nn.Init) *nn.Param {
 	t, r := k.degree(), k.Group.Place()

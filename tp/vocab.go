@@ -40,6 +40,9 @@ func (e *embedding) BackwardInput(ctx *nn.Ctx, saved nn.Saved, dy *tensor.Tensor
 func (e *embedding) BackwardWeight(ctx *nn.Ctx, saved nn.Saved) error {
 	s := saved.(*embeddingSaved)
 	defer s.Release()
+	if e.table.Frozen {
+		return nil
+	}
 	ctx.Dev.EmbedGrad(e.table.Grad, s.dy, ctx.Batch.Tokens, e.table.Lo)
 	return nil
 }

@@ -39,12 +39,16 @@ func uncut(t *testing.T, cfg *configs.Config, corpus *data.Corpus) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params := uniqueParams(layers)
+	var params []*nn.Param // that learn
 	w := values{}
-	for _, p := range params {
-		p.Data, p.Grad = dev.New(tensor.Parameters, p.Local...), dev.New(tensor.Gradients, p.Local...)
+	for _, p := range uniqueParams(layers) {
+		p.Data = dev.New(tensor.Parameters, p.Local...)
 		nn.Fill(dev, p, cfg.Train.Seed)
 		w[p.Name] = download(dev, p.Data)
+		if !p.Frozen {
+			p.Grad = dev.New(tensor.Gradients, p.Local...)
+			params = append(params, p)
+		}
 	}
 	h := &history{states: map[string]values{"exp_avg": {}, "exp_avg_sq": {}, "momentum": {}}}
 	curve := optim.NewCurve(cfg.Optim, cfg.Train.Steps)

@@ -17,6 +17,9 @@
 // 4 + 12/d at stage 2, 16/d at stage 3 (and one layer's buffers). Traffic of a step with m microbatches, in units of the model's size on the wire:
 // 2 at stages 0 and 1, 1 + m at 2, 3m at 3 (2m with keep_after_forward).
 //
+// Parameters that do not learn (nn.Param.Frozen) have buckets of their own, without gradients, states, reductions, or gathers after updates; at
+// stage 3 they are cut and gathered like all others.
+//
 // Order of a gradient's sums, one rule for all stages: microbatches, then the data axis, then what other axes owe (Param.Sum,
 // tied copies), then norm, clip and update. Nothing divides: the loss was divided by the global number of tokens
 // before backward. Read next: package train, which brings stages, schedules and this together.

@@ -69,6 +69,10 @@ func (o *Optimizer) open(b *bucket, fill func(b *bucket)) {
 	} else {
 		m.shard = m.data.Flat(lo, hi)
 	}
+	if b.frozen {
+		b.attach()
+		return
+	}
 	switch o.cfg.Stage {
 	case 0:
 		m.grad = o.zeros(tensor.Gradients, b.padded)

@@ -21,7 +21,9 @@ type Optimizer struct {
 	groups  Groups
 	units   []Unit
 	buckets []*bucket
+	learned []*bucket    // those that are not frozen
 	of      [][]*bucket  // buckets of each unit
+	learns  [][]*bucket  // those of them that are not frozen
 	done    []bool       // units whose last gradient of the step has been added
 	flights []flight     // reduce-scatters under way, oldest first
 	stream  *comm.Stream // nil without overlap
@@ -85,6 +87,10 @@ func New(cfg Config, dev tensor.Device, rule optim.Rule, groups Groups, units []
 		o.stream = comm.NewStream()
 	}
 	o.buckets, o.of = partition(units, cfg, func(expert bool) int { return groups.shards(expert).Size() })
+	o.learned = learning(o.buckets)
+	for _, list := range o.of {
+		o.learns = append(o.learns, learning(list))
+	}
 	for _, b := range o.buckets {
 		o.open(b, func(b *bucket) {
 			for _, p := range b.params {
@@ -116,4 +122,14 @@ func (o *Optimizer) Close() {
 		b.mem = memory{}
 		b.attach()
 	}
+}
+
+// learning leaves out the frozen ones.
+func learning(list []*bucket) (out []*bucket) {
+	for _, b := range list {
+		if !b.frozen {
+			out = append(out, b)
+		}
+	}
+	return out
 }

@@ -25,6 +25,7 @@ type bucket struct {
 	uses   map[int]int // number of units of each virtual stage that use it
 	tied   bool
 	expert bool // sharded and summed over the data axes without the expert axis
+	frozen bool // has neither gradients nor optimizer state
 
 	mem memory
 }
@@ -36,36 +37,35 @@ func (b *bucket) String() string {
 // partition forms buckets from units and tells which buckets each unit uses. A parameter that several
 // units share is in one bucket. Tied parameters get a bucket of their own, because its shards must
 // have the same borders on all pipeline ranks that hold a copy.
-// Experts' parameters have buckets of their own too: they are summed over other groups.
+// Experts' parameters have buckets of their own too: they are summed over other groups. So have those that do not learn.
 func partition(units []Unit, cfg Config, shards func(expert bool) int) (buckets []*bucket, of [][]*bucket) {
 	limit := cfg.BucketElements
 	if limit == 0 {
 		limit = DefaultBucket
 	}
 	home := map[*nn.Param]*bucket{}
-	var opened [2]*bucket // the open one of plain parameters, and of experts
+	type sort struct{ expert, frozen bool }
+	opened := map[sort]*bucket{} // the open one of each
 	openStage := -1
 	count := paramUses(units)
 	for _, u := range units {
 		if cfg.Stage == 3 || u.Stage != openStage {
-			opened, openStage = [2]*bucket{}, u.Stage
+			clear(opened)
+			openStage = u.Stage
 		}
 		for _, p := range u.Params {
 			if home[p] != nil {
 				continue
 			}
-			open := &opened[0]
-			if p.Expert() {
-				open = &opened[1]
-			}
-			b := *open
+			at := sort{p.Expert(), p.Frozen}
+			b := opened[at]
 			if p.Tied || count[p] > 1 {
-				b = &bucket{tied: p.Tied}
+				b = &bucket{tied: p.Tied, frozen: p.Frozen}
 				buckets = append(buckets, b)
 			} else if b == nil || (cfg.Stage < 3 && b.len > 0 && b.len+p.Len() > limit) {
-				b = &bucket{expert: p.Expert()}
+				b = &bucket{expert: at.expert, frozen: at.frozen}
 				buckets = append(buckets, b)
-				*open = b
+				opened[at] = b
 			}
 			b.offset = append(b.offset, b.len)
 			b.params = append(b.params, p)

@@ -24,7 +24,7 @@ func (o *Optimizer) OpenGrad(unit int) {
 	if o.cfg.Stage < 2 {
 		return
 	}
-	for _, b := range o.of[unit] {
+	for _, b := range o.learns[unit] {
 		m := &b.mem
 		if m.grad == nil {
 			m.grad = o.zeros(tensor.Buffers, b.padded)
@@ -44,7 +44,7 @@ func (o *Optimizer) CloseGrad(ctx context.Context, unit int, last bool) error {
 	if last {
 		o.done[unit] = true
 	}
-	for _, b := range o.of[unit] {
+	for _, b := range o.learns[unit] {
 		if o.cfg.Stage >= 2 {
 			m := &b.mem
 			if m.left--; m.left > 0 {
@@ -100,7 +100,7 @@ func (o *Optimizer) Reduce(ctx context.Context, stage int) error {
 			continue
 		}
 		o.done[i] = true
-		for _, b := range o.of[i] {
+		for _, b := range o.learns[i] {
 			if err := o.reduceIfWhole(ctx, b); err != nil {
 				return err
 			}
@@ -170,7 +170,7 @@ func (o *Optimizer) settleAll(ctx context.Context) error {
 	if err := o.land(ctx, 0); err != nil {
 		return fmt.Errorf("reduce: %w", err)
 	}
-	for _, b := range o.buckets {
+	for _, b := range o.learned {
 		if err := o.settle(ctx, b); err != nil {
 			return err
 		}

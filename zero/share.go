@@ -50,7 +50,7 @@ func (o *Optimizer) shares() []*share {
 	var order []*share
 	bySpan := map[nn.Span]*share{}
 	var tied *share
-	for _, b := range o.buckets {
+	for _, b := range o.learned {
 		base, hi := o.bounds(b)
 		for _, p := range b.pieces(base, hi) {
 			grad := b.mem.sum.Flat(p.at-base, p.at-base+p.hi-p.lo)

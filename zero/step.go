@@ -52,15 +52,15 @@ func (o *Optimizer) Step(ctx context.Context, u Update) (Result, error) {
 		if u.Clip > 0 && res.Norm > u.Clip {
 			scale = u.Clip / res.Norm
 		}
-		for _, b := range o.buckets {
+		for _, b := range o.learned {
 			o.update(b, u, scale)
 		}
 	}
-	spread := make([]*comm.Pending, len(o.buckets))
-	for i, b := range o.buckets {
+	spread := make([]*comm.Pending, len(o.learned))
+	for i, b := range o.learned {
 		spread[i] = o.finish(ctx, b, !res.Skipped)
 	}
-	for i, b := range o.buckets {
+	for i, b := range o.learned {
 		if _, err := spread[i].Wait(ctx); err != nil {
 			return res, fmt.Errorf("gather updated %v: %w", b, err)
 		}
@@ -116,7 +116,7 @@ func (o *Optimizer) finish(ctx context.Context, b *bucket, updated bool) *comm.P
 func (o *Optimizer) norm(ctx context.Context, loss float64) (Result, error) {
 	sum := 0.0
 	if o.replicas.Place() == 0 {
-		for _, b := range o.buckets {
+		for _, b := range o.learned {
 			// The part of the data axis's place, also where all places hold everything.
 			g := o.shards(b)
 			s := b.padded / g.Size()
@@ -141,7 +141,7 @@ func (o *Optimizer) norm(ctx context.Context, loss float64) (Result, error) {
 }
 
 func (o *Optimizer) observe() {
-	for _, b := range o.buckets {
+	for _, b := range o.learned {
 		base, hi := o.bounds(b)
 		for _, p := range b.pieces(base, hi) {
 			o.Observe(p.param, p.lo, b.mem.sum.Flat(p.at-base, p.at-base+p.hi-p.lo))

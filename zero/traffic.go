@@ -63,6 +63,9 @@ func (l *Layout) Elements() (weights, gradients, state int64) {
 		case 3:
 			w, g = part, part
 		}
+		if b.frozen {
+			g, s = 0, 0
+		}
 		weights, gradients, state = weights+w, gradients+g, state+s
 	}
 	return weights, gradients, state
@@ -106,6 +109,12 @@ func (l *Layout) Traffic(walk func(do func(Pass, int))) []Line {
 			dp, data, all = "dp_expert", "data_expert", l.sizes.ExpertData
 		}
 		n := int64(b.padded)
+		if b.frozen { // never reduced, and the same after an update
+			if l.cfg.Stage == 3 {
+				add(dp, comm.KindAllGather, g, gathers[b], n)
+			}
+			continue
+		}
 		switch l.cfg.Stage {
 		case 0:
 			add(data, comm.KindAllReduce, all, 1, n)
@@ -150,7 +159,7 @@ func (l *Layout) count(walk func(do func(Pass, int))) (gathers, scatters map[*bu
 			if left[b] == 0 {
 				left[b] = b.uses[l.units[u].Stage]
 			}
-			if left[b]--; left[b] == 0 {
+			if left[b]--; left[b] == 0 && !b.frozen {
 				scatters[b]++
 			}
 		}
@@ -195,7 +204,7 @@ func (l *Layout) SpanTraffic() (spans map[nn.Span]Line, tied Line) {
 	for place := range parts {
 		mine := map[nn.Span]int64{}
 		var tiedHere int64
-		for _, b := range l.buckets {
+		for _, b := range learning(l.buckets) {
 			lo, hi := 0, b.padded
 			if l.cfg.Stage > 0 {
 				s := b.padded / l.shards(b.expert)

@@ -54,7 +54,7 @@ func (o *Optimizer) Verify(ctx context.Context) error {
 // verifyGrads compares the summed gradients before they are used.
 func (o *Optimizer) verifyGrads(ctx context.Context) error {
 	return o.verifyPieces(ctx, func(yield func(string, piece, *tensor.Tensor)) {
-		for _, b := range o.buckets {
+		for _, b := range o.learned {
 			base, hi := o.bounds(b)
 			for _, p := range b.pieces(base, hi) {
 				yield("gradient", p, b.mem.sum.Flat(p.at-base, p.at-base+p.hi-p.lo))
