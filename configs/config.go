@@ -64,6 +64,7 @@ func Default() *Config {
 		Data:     data.Config{Format: data.Text, Long: data.Refuse, Tokenizer: "bytes", HeldOut: 0.02, LastBatch: "pad"},
 		Mesh:     MeshConfig{Axes: []string{"pp", "dp_replicate", "dp", "ep", "cp", "tp"}, DP: 1, PP: 1, TP: 1, EP: 1, CP: 1, Replicate: 1},
 		Pipeline: schedule.Config{Schedule: "1f1b", Microbatches: 1, Balance: "even"},
+		Zero:     zero.Config{Offload: zero.OffloadNone},
 		Optim:    optim.Default(),
 		CPU:      CPUConfig{Multiply: "float"},
 		Train:    TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", SampleTokens: 200, Temperature: 0.8, LogEvery: 1},

@@ -9,6 +9,7 @@ import (
 	"triax/nn"
 	"triax/optim"
 	"triax/schedule"
+	"triax/zero"
 )
 
 // Upper bounds keep products of sizes far from overflow; no machine reaches them.
@@ -158,6 +159,8 @@ func (c *Config) checkZero() (ps Problems) {
 	ps.whole("zero.stage", z.Stage, 0, 3)
 	ps.whole("zero.bucket_elements", z.BucketElements, 0, maxMemory)
 	ps.whole("zero.prefetch", z.Prefetch, 0, maxCount)
+	ps.oneOf("zero.offload", z.Offload, zero.Offloads)
+	ps.add(z.OffloadDir != "" && z.Offload != zero.OffloadDisk, "zero.offload_dir", z.OffloadDir, "nothing is offloaded", `use zero.offload = "disk"`)
 	return ps
 }
 

@@ -37,6 +37,7 @@ type Cluster struct {
 	GradientBytes int     `json:"gradient_bytes"`
 	StateBytes    int     `json:"state_bytes"`
 	Slack         float64 `json:"slack"` // share of memory that the allocator and libraries take
+	Disk          float64 `json:"disk"`  // bytes/s that a rank reads or writes of offloaded state
 	HourPrice     float64 `json:"hour_price"`
 	Watts         float64 `json:"watts"`
 }
@@ -67,7 +68,7 @@ func gpu(name string, peak, memory, bandwidth float64, units int, links ...Link)
 	return Cluster{
 		Name: name, Precision: "bf16", Peak: peak, Memory: memory, Bandwidth: bandwidth, Units: units, Links: links,
 		Efficiency: 0.82, Depth: 90, AttentionRate: 0.5, Stream: 0.8, Launch: 4.5 * us, Fused: true,
-		GradientBytes: 4, StateBytes: 12, Slack: 0.06,
+		GradientBytes: 4, StateBytes: 12, Slack: 0.06, Disk: 3 * giga,
 	}
 }
 
@@ -105,7 +106,7 @@ func thisCPU() Cluster {
 	return Cluster{
 		Name: "cpu", Precision: "fp32", Cores: 2, Peak: 240 * giga, Memory: 24 * gib, Bandwidth: 30 * giga, Units: 1,
 		Efficiency: 0.9, Depth: 12, AttentionRate: 0.45, Stream: 0.7, Launch: 2 * us,
-		GradientBytes: 4, StateBytes: 8,
+		GradientBytes: 4, StateBytes: 8, Disk: giga,
 		Links: []Link{{"memory", 0, 12 * giga, 2 * us, 10 * us}},
 	}
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"triax/schedule"
+	"triax/zero"
 )
 
 // Memory is what one pipeline rank holds at its peak, in bytes by part. Parts may peak at different moments; Peak is their sum
@@ -9,7 +10,8 @@ import (
 type Memory struct {
 	Weights     float64 `json:"weights"`
 	Gradients   float64 `json:"gradients"`
-	States      float64 `json:"states"` // optimizer states, master copy included
+	States      float64 `json:"states"`              // optimizer states, master copy included
+	Offloaded   float64 `json:"offloaded,omitempty"` // states in files instead
 	Activations float64 `json:"activations"`
 	Buffers     float64 `json:"buffers"` // gathered parameters, buckets on their way
 	Slack       float64 `json:"slack"`
@@ -31,6 +33,9 @@ func (p *paper) memory(c Cluster, r int) Memory {
 			states = 0
 		}
 		m.States = float64(s) * (float64(c.StateBytes) - 8 + 4*states)
+	}
+	if p.cfg.Zero.Offload == zero.OffloadDisk {
+		m.States, m.Offloaded = 0, m.States
 	}
 	switch z := p.cfg.Zero; z.Stage {
 	case 1:

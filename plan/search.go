@@ -11,6 +11,7 @@ import (
 
 	"triax/configs"
 	"triax/nn"
+	"triax/zero"
 )
 
 // Choice is one legal layout and its price.
@@ -130,6 +131,12 @@ func leastStates(cfg *configs.Config, c Cluster) float64 {
 	n := block * float64(r.Model.Layers) / float64(r.Mesh.TP*r.Mesh.PP)
 	d := float64(r.Mesh.DP)
 	w, g, s := float64(c.element()), float64(c.GradientBytes), float64(c.StateBytes)
+	if r.Model.LoRARank > 0 { // only adapters learn
+		g, s = 0, 0
+	}
+	if r.Zero.Offload == zero.OffloadDisk {
+		s = 0
+	}
 	switch r.Zero.Stage {
 	case 1:
 		s /= d

@@ -42,6 +42,7 @@ var settings = []setting{
 	{"gradient_bytes", "bytes of an accumulated gradient", func(c *Cluster, x float64) { c.GradientBytes = int(x) }, 0, 8},
 	{"state_bytes", "bytes of master copy and moments", func(c *Cluster, x float64) { c.StateBytes = int(x) }, 0, 32},
 	{"slack", "share of memory that the allocator takes", func(c *Cluster, x float64) { c.Slack = x }, -1e-9, 1},
+	{"disk_gbs", "GB/s that a rank reads or writes of offloaded state", func(c *Cluster, x float64) { c.Disk = x * giga }, 0, 1e6},
 	{"hour_price", "money an hour and device", func(c *Cluster, x float64) { c.HourPrice = x }, -1e-9, 1e6},
 	{"watts", "watts a device", func(c *Cluster, x float64) { c.Watts = x }, -1e-9, 1e6},
 }

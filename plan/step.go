@@ -151,6 +151,9 @@ func (k *clock) update(r int) float64 {
 	size := float64(k.c.element())
 	t := k.c.Pass(float64(g)*float64(k.c.GradientBytes)) + // the norm
 		k.c.Pass(float64(s)*(2*float64(k.c.StateBytes)+float64(k.c.GradientBytes)+size))
+	if k.cfg.Zero.Offload == zero.OffloadDisk { // read and written
+		t += 2 * float64(s) * float64(k.c.StateBytes) / k.c.Disk
+	}
 	t += k.c.Collective(comm.KindAllReduce, 16, k.spans["world"])
 	if z := k.cfg.Zero.Stage; z == 1 || z == 2 {
 		for _, l := range k.ranks[r].lines {

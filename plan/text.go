@@ -48,6 +48,9 @@ func (p *Plan) String() string {
 		m := p.Memory[r]
 		line("  rank %-4d weights %s, gradients %s, states %s, activations %s (%d in flight), buffers %s, slack %s = %s", r,
 			Bytes(m.Weights), Bytes(m.Gradients), Bytes(m.States), Bytes(m.Activations), p.Schedule[r], Bytes(m.Buffers), Bytes(m.Slack), Bytes(m.Peak))
+		if m.Offloaded > 0 {
+			line("            and %s of states in files", Bytes(m.Offloaded))
+		}
 	}
 	s := p.Step
 	line("step        %s: %.0f tokens/s, MFU %.1f%%, HFU %.1f%%", Seconds(s.Seconds), p.TokensPerS, 100*p.MFU, 100*p.HFU)

@@ -116,7 +116,7 @@ func (r *records) close(w *Worker) {
 	s.memory = Memory{
 		Rank: w.wire.Rank(), Parameters: peak(tensor.Parameters), Gradients: peak(tensor.Gradients), Optimizer: peak(tensor.Optimizer),
 		Activations: peak(tensor.Activations), Workspace: peak(tensor.Workspace), Buffers: peak(tensor.Buffers), Inputs: peak(tensor.Inputs),
-		Peak: h.Total().Peak,
+		Peak: h.Total().Peak, Offloaded: w.opt.Offloaded(),
 	}
 	if w.coord[mesh.DP] == 0 && w.coord[mesh.Replicate] == 0 && w.coord[mesh.CP] == 0 {
 		s.params = w.opt.Counted(w.coord[mesh.EP] == 0)
@@ -125,7 +125,7 @@ func (r *records) close(w *Worker) {
 
 // result adds the slots up.
 func (r *records) result(p *plan) *Result {
-	res := &Result{Mesh: p.mesh.String(), Ranks: p.mesh.Size()}
+	res := &Result{Mesh: p.mesh.String(), Ranks: p.mesh.Size(), Resident: resident()}
 	var times []time.Duration
 	for _, pr := range r.progress {
 		res.Loss, res.GradNorm = append(res.Loss, pr.Loss), append(res.GradNorm, pr.Norm)

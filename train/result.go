@@ -29,12 +29,14 @@ type Result struct {
 	Comm []comm.Entry `json:"comm"`
 	// Memory is each rank's peak, by rank.
 	Memory []Memory `json:"memory"`
-	Mesh   string   `json:"mesh"`
-	Ranks  int      `json:"ranks"`
-	Params int64    `json:"params"`
-	Tokens int64    `json:"tokens"` // trained on
-	Folder string   `json:"folder,omitempty"`
-	Sample string   `json:"sample,omitempty"`
+	// Resident is the most memory that the process has had, all ranks of it, code and corpus included; 0 where the system does not say.
+	Resident int64  `json:"resident_peak"`
+	Mesh     string `json:"mesh"`
+	Ranks    int    `json:"ranks"`
+	Params   int64  `json:"params"`
+	Tokens   int64  `json:"tokens"` // trained on
+	Folder   string `json:"folder,omitempty"`
+	Sample   string `json:"sample,omitempty"`
 }
 
 // Evaluation is a held-out loss after a step.
@@ -56,6 +58,7 @@ type Memory struct {
 	Parameters  int64 `json:"parameters"`
 	Gradients   int64 `json:"gradients"`
 	Optimizer   int64 `json:"optimizer"`
+	Offloaded   int64 `json:"offloaded,omitempty"` // optimizer state in files
 	Activations int64 `json:"activations_peak"`
 	Workspace   int64 `json:"workspace_peak"`
 	Buffers     int64 `json:"buffers_peak"`

@@ -97,7 +97,9 @@ func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transp
 	if err != nil {
 		return nil, err
 	}
-	w.opt = zero.New(p.cfg.Zero, dev, rule, w.groups.forZero(), units, p.cfg.Train.Seed)
+	if w.opt, err = zero.New(p.cfg.Zero, dev, rule, w.groups.forZero(), units, p.cfg.Train.Seed); err != nil {
+		return nil, err
+	}
 	w.opt.Check = p.cfg.Train.Verify
 	for _, st := range w.stages {
 		st.opt = w.opt

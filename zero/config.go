@@ -16,6 +16,10 @@ type Config struct {
 	Prefetch int `toml:"prefetch"`
 	// KeepAfterForward keeps a layer's gathered parameters until its backward: less traffic, more memory.
 	KeepAfterForward bool `toml:"keep_after_forward"`
+	// Offload "disk" keeps optimizer state in memory-mapped files in OffloadDir, "" being the system's folder for temporary files.
+	// They have no names and vanish with the process. Results are bit-equal.
+	Offload    string `toml:"offload"`
+	OffloadDir string `toml:"offload_dir"`
 }
 
 // DefaultBucket is the bucket size in elements when none is given: 25 million bytes of fp32, a size at which

@@ -17,6 +17,8 @@
 // 4 + 12/d at stage 2, 16/d at stage 3 (and one layer's buffers). Traffic of a step with m microbatches, in units of the model's size on the wire:
 // 2 at stages 0 and 1, 1 + m at 2, 3m at 3 (2m with keep_after_forward).
 //
+// Optimizer state can lie in memory-mapped files instead (disk.go).
+//
 // Parameters that do not learn (nn.Param.Frozen) have buckets of their own, without gradients, states, reductions, or gathers after updates; at
 // stage 3 they are cut and gathered like all others.
 //

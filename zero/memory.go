@@ -49,7 +49,7 @@ func (b *bucket) attach() {
 
 // open makes the lasting memory of a bucket and fills in the starting weights. fill is called with the
 // bucket's parameters attached to whole, zeroed memory.
-func (o *Optimizer) open(b *bucket, fill func(b *bucket)) {
+func (o *Optimizer) open(b *bucket, fill func(b *bucket)) error {
 	kind := tensor.Parameters
 	if o.cfg.Stage == 3 {
 		kind = tensor.Buffers
@@ -71,7 +71,7 @@ func (o *Optimizer) open(b *bucket, fill func(b *bucket)) {
 	}
 	if b.frozen {
 		b.attach()
-		return
+		return nil
 	}
 	switch o.cfg.Stage {
 	case 0:
@@ -83,9 +83,9 @@ func (o *Optimizer) open(b *bucket, fill func(b *bucket)) {
 		m.sum = o.zeros(tensor.Gradients, hi-lo)
 	}
 	b.attach()
-	for range o.rule.States() {
-		m.state = append(m.state, o.zeros(tensor.Optimizer, hi-lo))
-	}
+	var err error
+	m.state, err = o.states(hi - lo)
+	return err
 }
 
 func (o *Optimizer) zeros(kind tensor.Kind, n int) *tensor.Tensor {

@@ -1,6 +1,8 @@
 package zero
 
 import (
+	"fmt"
+
 	"triax/comm"
 	"triax/nn"
 	"triax/optim"
@@ -27,6 +29,7 @@ type Optimizer struct {
 	done    []bool       // units whose last gradient of the step has been added
 	flights []flight     // reduce-scatters under way, oldest first
 	stream  *comm.Stream // nil without overlap
+	disk    *disk        // nil where optimizer state is in memory
 
 	// Check makes every step compare gradients that must be equal, before they are used.
 	Check bool
@@ -77,11 +80,15 @@ func (o *Optimizer) data(b *bucket) *comm.Group {
 	return o.groups.Data
 }
 
-// New makes the memory of all units' parameters and fills in starting weights from the seed.
-func New(cfg Config, dev tensor.Device, rule optim.Rule, groups Groups, units []Unit, seed uint64) *Optimizer {
+// New makes the memory of all units' parameters and fills in starting weights from the seed. It fails where files for offloaded
+// state cannot be made.
+func New(cfg Config, dev tensor.Device, rule optim.Rule, groups Groups, units []Unit, seed uint64) (*Optimizer, error) {
 	o := &Optimizer{
 		cfg: cfg, dev: dev, rule: rule, groups: groups, units: units, done: make([]bool, len(units)),
 		replicas: groups.Replicas,
+	}
+	if cfg.Offload == OffloadDisk {
+		o.disk = &disk{dir: cfg.OffloadDir}
 	}
 	if cfg.Overlap {
 		o.stream = comm.NewStream()
@@ -92,13 +99,17 @@ func New(cfg Config, dev tensor.Device, rule optim.Rule, groups Groups, units []
 		o.learns = append(o.learns, learning(list))
 	}
 	for _, b := range o.buckets {
-		o.open(b, func(b *bucket) {
+		err := o.open(b, func(b *bucket) {
 			for _, p := range b.params {
 				nn.Fill(dev, p, seed)
 			}
 		})
+		if err != nil {
+			o.Close()
+			return nil, err
+		}
 	}
-	return o
+	return o, nil
 }
 
 // Close gives all memory back. When a step has failed, its ctx must have ended.
@@ -106,7 +117,7 @@ func (o *Optimizer) Close() {
 	o.stream.Close()
 	for _, b := range o.buckets {
 		m := &b.mem
-		tensors := append([]*tensor.Tensor{m.data}, m.state...)
+		tensors := append([]*tensor.Tensor{m.data}, m.state...) // those in files have no count
 		if o.cfg.Stage == 3 {
 			tensors = append(tensors, m.shard)
 		}
@@ -121,6 +132,11 @@ func (o *Optimizer) Close() {
 		}
 		b.mem = memory{}
 		b.attach()
+	}
+	if o.disk != nil {
+		if err := o.disk.close(); err != nil {
+			panic(fmt.Sprintf("zero: files of offloaded state: %v", err)) // only a wrong address or length can fail
+		}
 	}
 }
 

@@ -53,7 +53,9 @@ func (o *Optimizer) Step(ctx context.Context, u Update) (Result, error) {
 			scale = u.Clip / res.Norm
 		}
 		for _, b := range o.learned {
-			o.update(b, u, scale)
+			if err := o.update(b, u, scale); err != nil {
+				return res, fmt.Errorf("update %v: %w", b, err)
+			}
 		}
 	}
 	spread := make([]*comm.Pending, len(o.learned))
@@ -69,8 +71,9 @@ func (o *Optimizer) Step(ctx context.Context, u Update) (Result, error) {
 	return res, nil
 }
 
-// update runs the rule over this rank's part, in runs of parameters that share the weight-decay setting.
-func (o *Optimizer) update(b *bucket, u Update, scale float64) {
+// update runs the rule over this rank's part, in runs of parameters that share the weight-decay setting; with offloaded state a
+// window at a time.
+func (o *Optimizer) update(b *bucket, u Update, scale float64) error {
 	lo, hi := o.bounds(b)
 	list := b.pieces(lo, hi)
 	for i := 0; i < len(list); {
@@ -79,14 +82,35 @@ func (o *Optimizer) update(b *bucket, u Update, scale float64) {
 			j++
 		}
 		from, to := list[i].at-lo, list[j-1].at-lo+list[j-1].hi-list[j-1].lo
-		state := make([]*tensor.Tensor, len(b.mem.state))
-		for k, s := range b.mem.state {
-			state[k] = s.Flat(from, to)
+		step := to - from
+		if o.disk != nil {
+			step = window
 		}
-		o.rule.Update(o.dev, b.mem.shard.Flat(from, to), b.mem.sum.Flat(from, to), state,
-			u.Step, u.Rate, list[i].param.Decay, scale)
+		for at := from; at < to; at += step {
+			if err := o.updateRun(b, at, min(at+step, to), list[i].param.Decay, u, scale); err != nil {
+				return err
+			}
+		}
 		i = j
 	}
+	return nil
+}
+
+func (o *Optimizer) updateRun(b *bucket, from, to int, decay bool, u Update, scale float64) error {
+	state := make([]*tensor.Tensor, len(b.mem.state))
+	for k, s := range b.mem.state {
+		state[k] = s.Flat(from, to)
+	}
+	o.rule.Update(o.dev, b.mem.shard.Flat(from, to), b.mem.sum.Flat(from, to), state, u.Step, u.Rate, decay, scale)
+	if o.disk == nil {
+		return nil
+	}
+	for _, s := range b.mem.state {
+		if err := o.disk.drop(s, from, to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finish starts to spread updated weights and clears gradients for the next step.
