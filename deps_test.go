@@ -29,6 +29,7 @@ pp                     : comm schedule tensor
 zero                   : nn comm optim tensor
 configs                : mesh schedule nn zero optim data
 plan                   : configs mesh schedule nn comm tp cp ep pp zero optim tensor
+monitor                : train tensor
 dialect                : configs nn optim zero
 report                 : plan schedule comm
 checkpoint hf          : nn tensor

@@ -92,6 +92,22 @@ func (r *records) step(w *Worker, step int, took time.Duration) {
 	s.comm = w.ledger.Entries()
 }
 
+// rankStep is what the hook gets of the step that was booked last.
+func (r *records) rankStep(w *Worker, step int) RankStep {
+	s := r.slots[w.wire.Rank()]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sp := s.steps[len(s.steps)-1]
+	out := RankStep{
+		Rank: w.wire.Rank(), Step: step, Place: w.mesh.Place(w.wire.Rank()), Took: sp.took, Busy: sp.busy, Idle: sp.idle, Transfer: sp.move,
+		Comm: slices.Clone(s.comm),
+	}
+	for k := range out.Memory {
+		out.Memory[k] = w.dev.Heap().Usage(tensor.Kind(k))
+	}
+	return out
+}
+
 // pause keeps evaluation out of the books: communication then is put back when it is over.
 func (r *records) pause(w *Worker) {
 	s := r.slots[w.wire.Rank()]

@@ -30,6 +30,8 @@ type Options struct {
 	Folder string
 	// OnStep sees each step's outcome as it ends, on rank 0.
 	OnStep func(Progress)
+	// OnRank sees each rank's share of a step, in the rank's own goroutine.
+	OnRank func(RankStep)
 	// OnWorker sees every rank's worker before its first step (step 0) and after each, in the rank's own goroutine.
 	OnWorker func(step int, w *Worker) error
 }
@@ -43,6 +45,18 @@ type Progress struct {
 	Tokens      int
 	Took        time.Duration
 	Eval        *float64 // held-out loss, where this step was followed by an evaluation
+}
+
+// RankStep is one rank's share of a training step.
+type RankStep struct {
+	Rank, Step int
+	Place      string // "dp0 pp1 tp1"
+	Took       time.Duration
+	Busy       time.Duration // in an op and not waiting for a peer
+	Idle       time.Duration // waiting for a pipeline peer to make an input
+	Transfer   time.Duration // moving inputs between pipeline ranks
+	Comm       []comm.Entry  // of all training steps so far
+	Memory     [tensor.NumKinds]tensor.Usage
 }
 
 // Run trains as the configuration says: every rank a goroutine of this process. When a rank fails, panics or
@@ -196,6 +210,9 @@ func (r *run) step(ctx context.Context, w *Worker, step int) error {
 	}
 	took := time.Since(start)
 	r.recs.step(w, step, took)
+	if r.opts.OnRank != nil {
+		r.opts.OnRank(r.recs.rankStep(w, step))
+	}
 	if err := r.after(step, w); err != nil {
 		return err
 	}

@@ -58,6 +58,7 @@ func trainCmd() *cobra.Command {
 	var out string
 	var asJSON bool
 	var prof profiles
+	var seen watch
 	cmd := &cobra.Command{
 		Use:   "train CONFIG.toml",
 		Short: "Train a model, cut over ranks as the configuration says",
@@ -75,11 +76,13 @@ func trainCmd() *cobra.Command {
 				return err
 			}
 			defer stop()
-			show := newProgress(cmd.ErrOrStderr(), cfg.Train.LogEvery)
-			res, err := train.Run(cmd.Context(), cfg, train.Options{
-				Folder: runFolder(out, cfg.Train.Out, args[0]), OnStep: show.step,
-			})
-			show.end()
+			opts := train.Options{Folder: runFolder(out, cfg.Train.Out, args[0])}
+			end, err := seen.attach(cmd.Context(), cmd.ErrOrStderr(), cfg.Train.LogEvery, &opts)
+			if err != nil {
+				return err
+			}
+			res, err := train.Run(cmd.Context(), cfg, opts)
+			end()
 			if err != nil {
 				return err
 			}
@@ -97,6 +100,7 @@ func trainCmd() *cobra.Command {
 	cmd.Flags().StringVar(&out, "out", "", "folder of the run (default runs/NAME-TIME)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as one JSON object, last on standard output")
 	prof.flags(cmd)
+	seen.flags(cmd)
 	return cmd
 }
 

@@ -1,0 +1,8 @@
+// Package monitor lets a run be watched: a Prometheus endpoint, and structured log lines.
+//
+//	train.Run ── OnStep ──▶ Monitor ──▶ GET /metrics     loss, rate, tokens/s, step time, held-out loss
+//	          ── OnRank ──▶         ──▶                  by rank: busy, idle, transfer, bytes by axis, memory by kind
+//
+// It costs a copy of a rank's ledger a step, and nothing where it is not asked for. docs/grafana.json is a dashboard on it.
+// Read next: train.RankStep.
+package monitor
