@@ -62,8 +62,17 @@ func (c *Config) checkModel() (ps Problems) {
 	ps.number("model.aux_loss", m.AuxLoss, 0, 1e6, "0.01 is usual, 0 turns it off")
 	ps = append(ps, checkLoRA(m)...)
 	ps.whole("model.recompute_layers", m.RecomputeLayers, 0, maxCount)
+	for _, f := range []struct {
+		name string
+		on   bool
+	}{{"model.qkv_bias", m.QKVBias}, {"model.qk_norm", m.QKNorm}} {
+		ps.add(f.on && m.Family == nn.GPT2, f.name, f.on, "it is of the llama family", "use false: gpt2 has biases everywhere and no norm of heads")
+	}
 	if len(ps) > 0 {
 		return ps
+	}
+	if x := m.Resolved().CheckRope(); x != nil {
+		ps.add(true, x.Field, x.Value, x.Rule, x.Hint)
 	}
 	heads, kv := m.Heads, m.KVHeads
 	if m.HeadDim == 0 {

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -103,7 +104,7 @@ func kernels32() []kernel {
 		{"GeluGrad", 3 * n, func(b *bed) { b.GeluGrad(b.u, b.x, b.z) }},
 		{"SwiGLU", 3 * n, func(b *bed) { b.SwiGLU(b.u, b.x, b.z) }},
 		{"SwiGLUGrad", 5 * n, func(b *bed) { b.SwiGLUGrad(b.u, b.dq, b.x, b.z, b.y) }},
-		{"Rope", 2 * n, func(b *bed) { b.Rope(b.u, b.positions, bedHeads, 1e4, false) }},
+		{"Rope", 2 * n, func(b *bed) { b.Rope(b.u, b.positions, bedHeads, bedRotary, false) }},
 		{"Dropout", 2 * n, func(b *bed) { b.Dropout(b.u, b.x, b.ids, 3, bedWidth, 0, 0.1) }},
 		{"LayerNorm", 2 * n, func(b *bed) { b.LayerNorm(b.u, b.mean, b.rstd, b.x, b.w, b.b, 1e-5) }},
 		{"LayerNormInput", 3 * n, func(b *bed) { b.LayerNormInput(b.u, b.z, b.x, b.w, b.mean, b.rstd) }},
@@ -163,3 +164,12 @@ func BenchmarkKernel(b *testing.B) {
 		}
 	}
 }
+
+// bedRotary are the frequencies of heads of bedWidth/bedHeads features.
+var bedRotary = func() []float64 {
+	freq := make([]float64, bedWidth/bedHeads/2)
+	for i := range freq {
+		freq[i] = math.Pow(1e4, -float64(i)/float64(len(freq)))
+	}
+	return freq
+}()

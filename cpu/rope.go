@@ -2,13 +2,14 @@ package cpu
 
 import (
 	"math"
+	"slices"
 
 	"triax/tensor"
 )
 
-func (d *core[T]) Rope(x, positions *tensor.Tensor, heads int, base float64, inverse bool) {
+func (d *core[T]) Rope(x, positions *tensor.Tensor, heads int, freq []float64, inverse bool) {
 	rows := positions.Len()
-	demand(heads > 0 && rowsOf(x) == rows && colsOf(x)%(2*heads) == 0, "Rope", x, positions)
+	demand(heads > 0 && rowsOf(x) == rows && colsOf(x) == 2*heads*len(freq), "Rope", x, positions)
 	r := &d.ops.rope
 	r.x, r.positions, r.heads, r.dim = tensor.Slice[T](x), positions.I32(), heads, colsOf(x)/heads
 	r.sign = 1
@@ -16,7 +17,7 @@ func (d *core[T]) Rope(x, positions *tensor.Tensor, heads int, base float64, inv
 		r.sign = -1
 	}
 	r.rows = d.rows
-	r.frequencies(base, d.opts.Threads)
+	r.frequencies(freq, d.opts.Threads)
 	r.remember()
 	d.team.split(rows, 1, 4*x.Len(), r)
 }
@@ -27,22 +28,18 @@ type ropeTask[T float] struct {
 	heads     int
 	dim       int // of a head
 	sign      T
-	base      float64
 	freq      []float64 // radians a position, by pair
 	table     []T       // the turns of the first positions: dim/2 cosines, then as many sines
 	turns     [][]T     // by worker: the turn of a later position
 	rows      *rowOps
 }
 
-// frequencies are base^(-2i/dim), kept from call to call.
-func (r *ropeTask[T]) frequencies(base float64, threads int) {
-	if r.base == base && len(r.freq) == r.dim/2 {
+// frequencies keeps what is computed from them from call to call.
+func (r *ropeTask[T]) frequencies(freq []float64, threads int) {
+	if slices.Equal(r.freq, freq) {
 		return
 	}
-	r.base, r.freq, r.table, r.turns = base, make([]float64, r.dim/2), nil, make([][]T, threads)
-	for i := range r.freq {
-		r.freq[i] = math.Pow(base, -2*float64(i)/float64(r.dim))
-	}
+	r.freq, r.table, r.turns = freq, nil, make([][]T, threads)
 	for w := range r.turns {
 		r.turns[w] = make([]T, r.dim)
 	}

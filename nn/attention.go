@@ -5,40 +5,56 @@ import "triax/tensor"
 // attention is causal self-attention: a column-cut matrix makes queries, keys and values, heads work alone, and a row-cut
 // matrix mixes them (Vaswani et al. 2017, §3.2.2; Shoeybi et al. 2019, §3).
 //
-//	x ─▶ q k v ─▶ rope ─▶ softmax(q k^T / sqrt(hd)) v ─▶ out ─▶ y
+//	x ─▶ q k v ─▶ (norm) ─▶ rope ─▶ softmax(q k^T / sqrt(hd)) v ─▶ out ─▶ y
 type attention struct {
 	cfg   Config
 	name  string
 	kit   Kit
 	core  Core
 	qkv   Linear
+	qn    *headNorm // nil without
+	kn    *headNorm
+	rot   *Rotary // nil where positions are learned
 	out   Linear
 	place uint64 // of its dropout stream
 }
 
 func newAttention(cfg Config, kit Kit, name string) *attention {
-	hd, bias, init := cfg.HeadDim, cfg.Family == GPT2, Init{Std: cfg.InitStd}
-	return &attention{
+	hd, bias, init := cfg.HeadDim, cfg.Family == GPT2 || cfg.QKVBias, Init{Std: cfg.InitStd}
+	a := &attention{
 		cfg: cfg, name: name, kit: kit, core: kit.Core(), place: hash(name + ".weights"),
 		qkv: kit.Column(name, cfg.Width, cfg.adapted(
 			Part{Name: "q", Out: cfg.Heads * hd, Unit: hd, Bias: bias, Init: init},
 			Part{Name: "k", Out: cfg.KVHeads * hd, Unit: hd, Bias: bias, Init: init},
 			Part{Name: "v", Out: cfg.KVHeads * hd, Unit: hd, Bias: bias, Init: init})...),
-		out: kit.Row(name, cfg.Heads*hd, cfg.adapted(Part{Name: "out", Out: cfg.Width, Unit: hd, Bias: bias, Init: residualInit(cfg)})[0]),
+		out: kit.Row(name, cfg.Heads*hd, cfg.adapted(Part{Name: "out", Out: cfg.Width, Unit: hd, Bias: cfg.Family == GPT2, Init: residualInit(cfg)})[0]),
 	}
+	if cfg.Family == Llama {
+		a.rot = NewRotary(cfg)
+	}
+	if cfg.QKNorm {
+		a.qn, a.kn = newHeadNorm(cfg, kit, name+".q_norm"), newHeadNorm(cfg, kit, name+".k_norm")
+	}
+	return a
 }
 
-func (a *attention) Name() string     { return a.name }
-func (a *attention) Params() []*Param { return append(a.qkv.Params(), a.out.Params()...) }
+func (a *attention) Name() string { return a.name }
+
+func (a *attention) Params() []*Param {
+	ps := append(a.qkv.Params(), a.qn.params()...)
+	ps = append(ps, a.kn.params()...)
+	return append(ps, a.out.Params()...)
+}
 
 type attentionSaved struct {
 	qkv, out        Saved
+	qn, kn          Saved // of the norms of heads, where there are any
 	q, k, v, o, lse *tensor.Tensor
 }
 
 func (s *attentionSaved) Release() {
 	s.core()
-	for _, k := range []Saved{s.qkv, s.out} {
+	for _, k := range []Saved{s.qkv, s.out, s.qn, s.kn} {
 		if k != nil {
 			k.Release()
 		}
@@ -69,12 +85,6 @@ func (a *attention) spec(ctx *Ctx) tensor.Attention {
 	return at
 }
 
-func (a *attention) rope(ctx *Ctx, x *tensor.Tensor, heads int, inverse bool) {
-	if a.cfg.Family == Llama {
-		ctx.Dev.Rope(x, ctx.Batch.Positions, heads, a.cfg.RopeBase, inverse)
-	}
-}
-
 // Forward: x [T' D] → y [T' D].
 func (a *attention) Forward(ctx *Ctx, x *tensor.Tensor) (*tensor.Tensor, Saved, error) {
 	s := &attentionSaved{}
@@ -83,10 +93,16 @@ func (a *attention) Forward(ctx *Ctx, x *tensor.Tensor) (*tensor.Tensor, Saved, 
 	if err != nil {
 		return fail(err)
 	}
-	s.qkv, s.q, s.k, s.v = keep, qkv[0], qkv[1], qkv[2]
+	s.qkv, s.v = keep, qkv[2]
 	at := a.spec(ctx)
-	a.rope(ctx, s.q, at.Heads, false)
-	a.rope(ctx, s.k, at.KVHeads, false)
+	if s.q, s.qn, err = a.qn.forward(ctx, qkv[0]); err == nil {
+		s.k, s.kn, err = a.kn.forward(ctx, qkv[1])
+	}
+	if err != nil {
+		return fail(err)
+	}
+	a.rot.Turn(ctx, s.q, at.Heads, false)
+	a.rot.Turn(ctx, s.k, at.KVHeads, false)
 	s.o = ctx.Dev.New(tensor.Activations, s.q.Shape...)
 	s.lse = ctx.Dev.New(tensor.Activations, at.Samples, at.Heads, at.Seq)
 	if err := a.core.Forward(ctx, s.o, s.lse, s.q, s.k, s.v, at); err != nil {
@@ -127,6 +143,9 @@ func (a *attention) Backward(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.
 	if err != nil {
 		return nil, err
 	}
+	if err := a.normWeights(ctx, s); err != nil {
+		return nil, err
+	}
 	qkv := s.qkv
 	s.qkv = nil
 	return backwardLinear(ctx, a.qkv, qkv, dqkv)
@@ -142,9 +161,25 @@ func (a *attention) coreGrad(ctx *Ctx, s *attentionSaved, do *tensor.Tensor) ([]
 		return nil, err
 	}
 	s.core()
-	a.rope(ctx, dq, at.Heads, true)
-	a.rope(ctx, dk, at.KVHeads, true)
+	a.rot.Turn(ctx, dq, at.Heads, true)
+	a.rot.Turn(ctx, dk, at.KVHeads, true)
+	if dq, err = a.qn.backwardInput(ctx, s.qn, dq); err != nil {
+		return nil, err
+	}
+	if dk, err = a.kn.backwardInput(ctx, s.kn, dk); err != nil {
+		return nil, err
+	}
 	return []*tensor.Tensor{dq, dk, dv}, nil
+}
+
+// normWeights is the weights' half of the norms of heads.
+func (a *attention) normWeights(ctx *Ctx, s *attentionSaved) error {
+	qn, kn := s.qn, s.kn
+	s.qn, s.kn = nil, nil
+	if err := a.qn.backwardWeight(ctx, qn); err != nil {
+		return err
+	}
+	return a.kn.backwardWeight(ctx, kn)
 }
 
 func (a *attention) BackwardWeight(ctx *Ctx, saved Saved) error {
@@ -152,6 +187,10 @@ func (a *attention) BackwardWeight(ctx *Ctx, saved Saved) error {
 	out, qkv := s.out, s.qkv
 	s.out, s.qkv = nil, nil
 	if err := a.out.BackwardWeight(ctx, out); err != nil {
+		qkv.Release()
+		return err
+	}
+	if err := a.normWeights(ctx, s); err != nil {
 		qkv.Release()
 		return err
 	}

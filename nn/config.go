@@ -27,7 +27,15 @@ type Config struct {
 	Sequence        int     `toml:"sequence"`         // S
 	Tied            bool    `toml:"tied"`             // output matrix = embedding matrix
 	Eps             float64 `toml:"eps"`              // of the norms; 0 means 1e-5
+	QKVBias         bool    `toml:"qkv_bias"`         // llama: queries, keys and values have biases (Qwen2)
+	QKNorm          bool    `toml:"qk_norm"`          // llama: every head's query and key is normalised before it is turned (Qwen3)
 	RopeBase        float64 `toml:"rope_base"`        // 0 means 10000
+	RopeScaling     string  `toml:"rope_scaling"`     // for samples longer than those of pre-training: "none", "linear", "llama3" or "yarn"
+	RopeFactor      float64 `toml:"rope_factor"`      // how much longer
+	RopeOriginal    int     `toml:"rope_original"`    // tokens of a sample in pre-training; llama3, yarn
+	RopeLow         float64 `toml:"rope_low"`         // llama3: low_freq_factor, 0 means 1; yarn: beta_slow, 0 means 1
+	RopeHigh        float64 `toml:"rope_high"`        // llama3: high_freq_factor, 0 means 4; yarn: beta_fast, 0 means 32
+	RopeAttention   float64 `toml:"rope_attention"`   // yarn: queries and keys are multiplied by it; 0 means 0.1 ln(factor) + 1
 	InitStd         float64 `toml:"init_std"`         // 0 means 0.02; residual projections get InitStd/sqrt(2L)
 	Dropout         float64 `toml:"dropout"`          // embedding, residual and attention dropout rate
 	Recompute       string  `toml:"recompute"`        // "none", "selective" (attention) or "full"
@@ -62,6 +70,7 @@ func (c Config) Resolved() Config {
 	if c.RopeBase == 0 {
 		c.RopeBase = 10000
 	}
+	c = c.resolvedRope()
 	if c.InitStd == 0 {
 		c.InitStd = 0.02
 	}
@@ -102,6 +111,10 @@ func (c Config) Validate() error {
 	}
 	need(c.KVHeads <= 0 || c.Heads%c.KVHeads == 0, "model.kv_heads = %d: heads %d is not a multiple", c.KVHeads, c.Heads)
 	need(c.Family != Llama || c.HeadDim%2 == 0, "model.head_dim = %d: rotary positions turn pairs", c.HeadDim)
+	need(c.Family == Llama || !c.QKVBias && !c.QKNorm, "model.qkv_bias, model.qk_norm: family %q has biases everywhere and no norm of heads", c.Family)
+	if m := c.CheckRope(); m != nil {
+		errs = append(errs, m)
+	}
 	need(c.Experts >= 0 && c.TopK >= 0 && c.TopK <= c.Experts, "model.top_k = %d: want 0 to experts %d", c.TopK, c.Experts)
 	need(c.Dropout >= 0 && c.Dropout < 1, "model.dropout = %g: want 0 or more and below 1", c.Dropout)
 	return errors.Join(errs...)

@@ -13,6 +13,9 @@ type Kit interface {
 	Row(name string, in int, out Part) Linear
 	// Replicated marks a parameter that every rank of the group holds whole (norms, positions).
 	Replicated(p *Param) *Param
+	// Partial marks a parameter that every rank holds whole but uses on its own features only, so that its gradient there is a
+	// partial sum (norms of heads).
+	Partial(p *Param) *Param
 	// Embedding is the token table: ids from the batch → [T' D]. x is nil; BackwardInput returns nil.
 	Embedding(table *Param) Layer
 	// Head is the output matrix: x [T' D] → logits [T V'/t]. It may share table with Embedding.

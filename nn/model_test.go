@@ -151,15 +151,32 @@ func (m *model) grads() map[string][]float64 {
 }
 
 var variants = map[string]func(*nn.Config){
-	"plain":     nil,
-	"tied":      func(c *nn.Config) { c.Tied = true },
-	"dropout":   func(c *nn.Config) { c.Dropout = 0.3 },
-	"selective": func(c *nn.Config) { c.Dropout, c.Recompute = 0.3, nn.RecomputeSelective },
-	"full":      func(c *nn.Config) { c.Dropout, c.Recompute, c.Tied = 0.3, nn.RecomputeFull, true },
-	"headDim":   func(c *nn.Config) { c.HeadDim = 6 },
-	"experts":   func(c *nn.Config) { c.Experts, c.TopK, c.AuxLoss = 4, 2, 0.3 },
-	"switch":    func(c *nn.Config) { c.Experts, c.TopK, c.CapacityFactor, c.Recompute = 3, 1, 1, nn.RecomputeFull },
-	"capacity":  func(c *nn.Config) { c.Experts, c.TopK, c.CapacityFactor, c.AuxLoss = 3, 2, 0.8, 0.1 },
+	"plain":      nil,
+	"tied":       func(c *nn.Config) { c.Tied = true },
+	"dropout":    func(c *nn.Config) { c.Dropout = 0.3 },
+	"selective":  func(c *nn.Config) { c.Dropout, c.Recompute = 0.3, nn.RecomputeSelective },
+	"full":       func(c *nn.Config) { c.Dropout, c.Recompute, c.Tied = 0.3, nn.RecomputeFull, true },
+	"headDim":    func(c *nn.Config) { c.HeadDim = 6 },
+	"experts":    func(c *nn.Config) { c.Experts, c.TopK, c.AuxLoss = 4, 2, 0.3 },
+	"switch":     func(c *nn.Config) { c.Experts, c.TopK, c.CapacityFactor, c.Recompute = 3, 1, 1, nn.RecomputeFull },
+	"qwen2":      func(c *nn.Config) { c.QKVBias = c.Family == nn.Llama },
+	"qwen3":      llamaOnly(func(c *nn.Config) { c.QKNorm, c.HeadDim, c.Tied = true, 6, true }),
+	"qwen3Again": llamaOnly(func(c *nn.Config) { c.QKNorm, c.HeadDim, c.QKVBias, c.Recompute = true, 6, true, nn.RecomputeSelective }),
+	"linear":     llamaOnly(func(c *nn.Config) { c.RopeScaling, c.RopeFactor = nn.RopeLinear, 4 }),
+	"llama3":     llamaOnly(func(c *nn.Config) { c.HeadDim, c.RopeScaling, c.RopeFactor, c.RopeOriginal = 8, nn.RopeLlama3, 8, 16 }),
+	"yarn": llamaOnly(func(c *nn.Config) {
+		c.HeadDim, c.RopeScaling, c.RopeFactor, c.RopeOriginal, c.RopeBase = 8, nn.RopeYaRN, 4, 16, 100
+	}),
+	"capacity": func(c *nn.Config) { c.Experts, c.TopK, c.CapacityFactor, c.AuxLoss = 3, 2, 0.8, 0.1 },
+}
+
+// llamaOnly leaves the other family as it is.
+func llamaOnly(change func(*nn.Config)) func(*nn.Config) {
+	return func(c *nn.Config) {
+		if c.Family == nn.Llama {
+			change(c)
+		}
+	}
 }
 
 // TestCentralDifferences compares every gradient with (f(w+h) - f(w-h)) / 2h, which is exact to order h².

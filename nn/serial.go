@@ -20,6 +20,9 @@ func (Serial) Experts() Experts { return OneRank{} }
 // Replicated holds all of p.
 func (Serial) Replicated(p *Param) *Param { return whole(p) }
 
+// Partial holds all of p, and computes all of its gradient.
+func (Serial) Partial(p *Param) *Param { return whole(p) }
+
 // Table is the whole [V D] table.
 func (Serial) Table(name string, vocab, width int, init Init) *Param {
 	return whole(&Param{Name: name, Shape: []int{vocab, width}, Init: init, Decay: true})

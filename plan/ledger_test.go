@@ -78,6 +78,9 @@ func random(rng *rand.Rand) *configs.Config {
 		Family: []nn.Family{nn.GPT2, nn.Llama}[rng.IntN(2)], Layers: pick(2, 3, 5, 8), Width: 24, Heads: 12, KVHeads: pick(12, 4, 2, 1), Hidden: 24,
 		Sequence: 8, Tied: yes(), Recompute: nn.RecomputeModes[rng.IntN(3)],
 	}
+	if c.Model.Family == nn.Llama {
+		c.Model.QKVBias, c.Model.QKNorm, c.Model.HeadDim = yes(), yes(), pick(0, 4)
+	}
 	if c.Model.Recompute != nn.RecomputeNone {
 		c.Model.RecomputeLayers = rng.IntN(3)
 	}

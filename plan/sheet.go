@@ -83,7 +83,7 @@ func (s *Sheet) Gelu(y, x *tensor.Tensor)                { s.pass(y, x) }
 func (s *Sheet) GeluGrad(dx, x, dy *tensor.Tensor)       { s.pass(dx, x, dy) }
 func (s *Sheet) SwiGLU(y, gate, up *tensor.Tensor)       { s.pass(y, gate, up) }
 func (s *Sheet) SwiGLUGrad(a, b, c, d, e *tensor.Tensor) { s.pass(a, b, c, d, e) }
-func (s *Sheet) Rope(x, _ *tensor.Tensor, _ int, _ float64, _ bool) {
+func (s *Sheet) Rope(x, _ *tensor.Tensor, _ int, _ []float64, _ bool) {
 	s.pass(x, x)
 }
 func (s *Sheet) Dropout(y, x, _ *tensor.Tensor, _ uint64, _, _ int, _ float64) { s.pass(y, x) }

@@ -62,9 +62,9 @@ type Elementwise interface {
 	GeluGrad(dx, x, dy *Tensor) // dx = dy * gelu'(x); dx may be dy
 	SwiGLU(y, gate, up *Tensor) // y = silu(gate) * up (Shazeer 2020, §2)
 	SwiGLUGrad(dgate, dup, gate, up, dy *Tensor)
-	// Rope turns x [T heads*hd] by positions [T] (I32): pairs (i, i+hd/2), angle pos * base^(-2i/hd)
-	// (Su et al. 2021, §3.4, in the half-split layout of Llama). In place; inverse turns back.
-	Rope(x, positions *Tensor, heads int, base float64, inverse bool)
+	// Rope turns x [T heads*hd] by positions [T] (I32): pair (i, i+hd/2) by the angle pos * freq[i] (Su et al. 2021, §3.4, in the
+	// half-split layout of Llama). In place; inverse turns back. freq [hd/2] is not changed while the device lives, and few differ.
+	Rope(x, positions *Tensor, heads int, freq []float64, inverse bool)
 	// Dropout: y = x * keep / (1-rate) element by element, y may be x. Element (row t, column f) is
 	// dropped by the counter-based stream at index(t)*stride + f + offset, where index [T] (I32) is the
 	// row's number in the global batch: so a mask depends on no mesh. seed names (run, step, layer, site).

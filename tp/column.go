@@ -34,7 +34,7 @@ func (k Kit) Column(name string, in int, parts ...nn.Part) nn.Linear {
 		if p.Bias {
 			cp.b = k.cut(full+".bias", []int{p.Out}, 0, unit, false, nn.Init{})
 		}
-		cp.adapter = p.NewAdapter(full, in, k.partial, func(b *nn.Param) *nn.Param {
+		cp.adapter = p.NewAdapter(full, in, k.Partial, func(b *nn.Param) *nn.Param {
 			cut := k.cut(b.Name, b.Shape, 0, unit, b.Decay, b.Init)
 			cut.Adapter = true
 			return cut

@@ -73,8 +73,8 @@ func (k Kit) Replicated(p *nn.Param) *nn.Param {
 	return p
 }
 
-// partial marks a parameter that all ranks hold whole, of whose gradient each has a partial sum, however token rows are cut.
-func (k Kit) partial(p *nn.Param) *nn.Param {
+// Partial marks a parameter that all ranks hold whole, of whose gradient each has a partial sum, however token rows are cut.
+func (k Kit) Partial(p *nn.Param) *nn.Param {
 	p = k.Replicated(p)
 	p.Sum = p.Same
 	return p

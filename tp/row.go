@@ -30,7 +30,7 @@ func (k Kit) Row(name string, in int, out nn.Part) nn.Linear {
 		cut := k.cut(a.Name, a.Shape, 1, max(1, out.Unit), a.Decay, a.Init)
 		cut.Adapter = true
 		return cut
-	}, k.partial)
+	}, k.Partial)
 	return r
 }
 

@@ -143,6 +143,16 @@ func arrange(c *configs.Config, i int) {
 				break
 			}
 		}
+		c.Model.QKVBias, c.Model.QKNorm = pick(3, 4) == 1, pick(3, 4) == 2
+		if c.Model.QKNorm {
+			c.Model.HeadDim = 4 // not width / heads
+		}
+		if s := nn.RopeScalings[pick(4, 6)]; s != nn.RopeNone {
+			c.Model.RopeScaling, c.Model.RopeFactor, c.Model.RopeBase = s, 4, 50
+			if s != nn.RopeLinear {
+				c.Model.RopeOriginal = 16
+			}
+		}
 	}
 	if pick(3, 3) == 1 {
 		c.Optim.Rule = "sgd"
@@ -217,6 +227,9 @@ func label(c *configs.Config) string {
 	add(c.Zero.Overlap, "overlap")
 	add(c.Model.Tied, "tied")
 	add(c.Model.KVHeads > 0, fmt.Sprintf("kv%d", c.Model.KVHeads))
+	add(c.Model.QKVBias, "qkvbias")
+	add(c.Model.QKNorm, "qknorm")
+	add(c.Model.RopeScaling != "", "rope "+c.Model.RopeScaling)
 	add(c.Optim.Clip > 0, "clip")
 	add(c.Model.Dropout > 0, "dropout")
 	add(c.Model.Recompute != "none", c.Model.Recompute)
@@ -238,7 +251,8 @@ func dimensions(c *configs.Config) []string {
 		"recompute " + c.Model.Recompute, fmt.Sprintf("vocabulary %d", c.Model.Vocab), fmt.Sprintf("tied %v", c.Model.Tied),
 		fmt.Sprintf("dropout %v", c.Model.Dropout > 0), fmt.Sprintf("sequence parallel %v", m.SequenceParallel),
 		fmt.Sprintf("overlap %v", c.Zero.Overlap), fmt.Sprintf("clipping %v", c.Optim.Clip > 0), fmt.Sprintf("experts %v", c.Model.Experts > 0),
-		fmt.Sprintf("layers by %s", c.Pipeline.Balance),
+		fmt.Sprintf("layers by %s", c.Pipeline.Balance), fmt.Sprintf("qkv bias %v", c.Model.QKVBias), fmt.Sprintf("qk norm %v", c.Model.QKNorm),
+		"rope " + c.Model.Resolved().RopeScaling,
 	}
 	for _, a := range []struct {
 		name string
