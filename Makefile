@@ -1,7 +1,7 @@
 # Two targets matter: `make run` trains, `make test` proves.
 GO ?= go
 
-.PHONY: build run test race lint golden bench cover fuzz nightly
+.PHONY: build run test race lint manifests golden bench cover fuzz nightly
 
 build:
 	$(GO) build -o bin/triax ./cmd/triax
@@ -22,6 +22,10 @@ lint:
 	$(GO) tool staticcheck ./...
 
 # Rewrites the drawings of all schedules.
+# The files of deploy/, against the types of the systems that read them.
+manifests:
+	cd tools/manifests && $(GO) vet ./... && $(GO) test ./...
+
 golden:
 	$(GO) test ./schedule -update
 
