@@ -24,32 +24,60 @@ func (in Init) Values(dst []float64, seed uint64, name string, first int) {
 	}
 }
 
+// Source gives the values that training starts from.
+type Source interface {
+	// Values fills dst with the logical elements first, first+1, ... of a parameter, in the order of the whole one. Several
+	// goroutines call it at once.
+	Values(dst []float64, p *Param, first int) error
+}
+
+// Seed is the Source of a fresh model: Init's values.
+type Seed uint64
+
+// Values never fails.
+func (s Seed) Values(dst []float64, p *Param, first int) error {
+	p.Init.Values(dst, uint64(s), p.Name, first)
+	return nil
+}
+
 // Fill sets p.Data to the starting values of the part held here. Padding becomes zero.
 func Fill(dev tensor.Device, p *Param, seed uint64) {
 	if p.Data == nil {
 		panic(fmt.Sprintf("nn: %s has no memory to fill", p.Name))
 	}
-	dev.Zero(p.Data)
-	buf := make([]float64, 0, fillChunk)
+	if err := FillPart(dev, p.Data.View(p.Len()), p, 0, p.Len(), Seed(seed)); err != nil {
+		panic(err) // a seed has a value for everything
+	}
+}
+
+// FillPart sets dst [hi-lo] to the values of elements lo up to hi of p's local memory, and asks the source for no others. Padding becomes
+// zero. Host memory beside dst is bounded, whatever the size.
+func FillPart(dev tensor.Device, dst *tensor.Tensor, p *Param, lo, hi int, from Source) error {
+	dev.Zero(dst)
+	buf := make([]float64, 0, min(fillChunk, hi-lo))
 	at := 0 // where buf begins in the local memory
 	flush := func() {
 		if len(buf) > 0 {
-			dev.Upload(p.Data.Flat(at, at+len(buf)), buf)
+			dev.Upload(dst.Flat(at-lo, at-lo+len(buf)), buf)
 			buf = buf[:0]
 		}
 	}
 	for r := range p.Runs {
-		for done := 0; done < r.Len; {
+		skip := max(0, lo-r.Local)
+		for done, end := skip, min(r.Len, hi-r.Local); done < end; {
 			if len(buf) == cap(buf) || at+len(buf) != r.Local+done {
 				flush()
 				at = r.Local + done
 			}
-			n := min(r.Len-done, cap(buf)-len(buf))
+			n := min(end-done, cap(buf)-len(buf))
 			part := buf[len(buf) : len(buf)+n]
-			p.Init.Values(part, seed, p.Name, r.Logical+done)
+			if err := from.Values(part, p, r.Logical+done); err != nil {
+				return fmt.Errorf("%s: %w", p.Name, err)
+			}
 			buf = buf[:len(buf)+n]
 			done += n
 		}
 	}
 	flush()
+	return nil
 }

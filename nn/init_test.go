@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"triax/cpu"
@@ -96,6 +97,21 @@ func TestFillParts(t *testing.T) {
 			}
 			if x != want {
 				t.Fatalf("dim %d, %d to %d: element %d is %v, want %v", p.Dim, p.Lo, p.Hi, i, x, want)
+			}
+		}
+		for _, cut := range []int{1, 2, 299, 301, len(got)} { // in pieces, as shards have them
+			for lo := 0; lo < len(got); lo += cut {
+				hi := min(len(got), lo+cut)
+				dst := dev.New(tensor.Parameters, hi-lo)
+				if err := nn.FillPart(dev, dst, p, lo, hi, nn.Seed(9)); err != nil {
+					t.Fatal(err)
+				}
+				part := make([]float64, hi-lo)
+				dev.Download(part, dst)
+				if !slices.Equal(part, got[lo:hi]) {
+					t.Fatalf("dim %d, %d to %d: elements %d to %d filled alone differ", p.Dim, p.Lo, p.Hi, lo, hi)
+				}
+				dst.Release()
 			}
 		}
 		n := 0

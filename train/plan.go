@@ -3,21 +3,23 @@ package train
 import (
 	"triax/configs"
 	"triax/mesh"
+	"triax/nn"
 	"triax/schedule"
 )
 
 // plan is what all ranks of a run agree on before the first step.
 type plan struct {
-	cfg    *configs.Config // resolved
-	mesh   mesh.Mesh
-	sched  *schedule.Schedule
-	layers [][2]int // flat model layers from, to of each virtual stage
+	cfg     *configs.Config // resolved
+	mesh    mesh.Mesh
+	sched   *schedule.Schedule
+	layers  [][2]int  // flat model layers from, to of each virtual stage
+	weights nn.Source // what training starts from
 }
 
 // newPlan derives mesh, schedule and layer cut from a validated configuration.
 func newPlan(cfg *configs.Config) (*plan, error) {
 	cfg = configs.Resolved(cfg)
-	p := &plan{cfg: cfg}
+	p := &plan{cfg: cfg, weights: nn.Seed(cfg.Train.Seed)}
 	var err error
 	if p.mesh, err = cfg.Mesh.Grid(); err != nil {
 		return nil, err

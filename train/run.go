@@ -14,6 +14,7 @@ import (
 	"triax/configs"
 	"triax/cpu"
 	"triax/data"
+	"triax/nn"
 	"triax/pp"
 	"triax/tensor"
 )
@@ -26,6 +27,8 @@ type Options struct {
 	Open func(rank int) tensor.Device
 	// Local changes the in-process transport, for tests.
 	Local []local.Option
+	// Weights to start from; nil makes fresh ones from train.seed.
+	Weights nn.Source
 	// Folder receives the run's files; "" writes none.
 	Folder string
 	// OnStep sees each step's outcome as it ends, on rank 0.
@@ -75,6 +78,9 @@ func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error
 	p, err := newPlan(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if opts.Weights != nil {
+		p.weights = opts.Weights
 	}
 	if v := corpus.Tokenizer.Vocab(); v > p.cfg.Model.Vocab {
 		return nil, fmt.Errorf("model.vocab = %d: the %s tokeniser has %d tokens; use %d or more", p.cfg.Model.Vocab, corpus.Tokenizer.Name(), v, v)

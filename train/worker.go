@@ -97,7 +97,7 @@ func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transp
 	if err != nil {
 		return nil, err
 	}
-	if w.opt, err = zero.New(p.cfg.Zero, dev, rule, w.groups.forZero(), units, p.cfg.Train.Seed); err != nil {
+	if w.opt, err = zero.New(p.cfg.Zero, dev, rule, w.groups.forZero(), units, p.weights); err != nil {
 		return nil, err
 	}
 	w.opt.Check = p.cfg.Train.Verify

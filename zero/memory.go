@@ -2,6 +2,7 @@ package zero
 
 import (
 	"triax/comm"
+	"triax/nn"
 	"triax/tensor"
 )
 
@@ -47,27 +48,21 @@ func (b *bucket) attach() {
 	}
 }
 
-// open makes the lasting memory of a bucket and fills in the starting weights. fill is called with the
-// bucket's parameters attached to whole, zeroed memory.
-func (o *Optimizer) open(b *bucket, fill func(b *bucket)) error {
-	kind := tensor.Parameters
-	if o.cfg.Stage == 3 {
-		kind = tensor.Buffers
-	}
+// open makes the lasting memory of a bucket and fills in the starting weights: at stage 3 of this rank's part, nothing more.
+func (o *Optimizer) open(b *bucket, from nn.Source) error {
 	m := &b.mem
-	m.data = o.dev.New(kind, b.padded)
-	o.dev.Zero(m.data)
-	b.attach()
-	fill(b)
 	lo, hi := o.bounds(b)
 	if o.cfg.Stage == 3 {
-		m.shard = o.dev.New(tensor.Parameters, hi-lo)
-		o.dev.Copy(m.shard, m.data.Flat(lo, hi))
-		m.data.Release()
-		m.data = nil
-		b.attach()
+		m.shard = o.zeros(tensor.Parameters, hi-lo)
+		if err := o.fill(b, m.shard, lo, hi, from); err != nil {
+			return err
+		}
 	} else {
+		m.data = o.zeros(tensor.Parameters, b.padded)
 		m.shard = m.data.Flat(lo, hi)
+		if err := o.fill(b, m.data, 0, b.padded, from); err != nil {
+			return err
+		}
 	}
 	if b.frozen {
 		b.attach()
@@ -86,6 +81,16 @@ func (o *Optimizer) open(b *bucket, fill func(b *bucket)) error {
 	var err error
 	m.state, err = o.states(hi - lo)
 	return err
+}
+
+// fill sets dst to elements lo up to hi of the bucket.
+func (o *Optimizer) fill(b *bucket, dst *tensor.Tensor, lo, hi int, from nn.Source) error {
+	for _, p := range b.pieces(lo, hi) {
+		if err := nn.FillPart(o.dev, dst.Flat(p.at-lo, p.at-lo+p.hi-p.lo), p.param, p.lo, p.hi, from); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (o *Optimizer) zeros(kind tensor.Kind, n int) *tensor.Tensor {

@@ -80,9 +80,9 @@ func (o *Optimizer) data(b *bucket) *comm.Group {
 	return o.groups.Data
 }
 
-// New makes the memory of all units' parameters and fills in starting weights from the seed. It fails where files for offloaded
-// state cannot be made.
-func New(cfg Config, dev tensor.Device, rule optim.Rule, groups Groups, units []Unit, seed uint64) (*Optimizer, error) {
+// New makes the memory of all units' parameters and fills in starting weights from their source, each rank asking for its part only. It
+// fails where the source does, or files for offloaded state cannot be made.
+func New(cfg Config, dev tensor.Device, rule optim.Rule, groups Groups, units []Unit, from nn.Source) (*Optimizer, error) {
 	o := &Optimizer{
 		cfg: cfg, dev: dev, rule: rule, groups: groups, units: units, done: make([]bool, len(units)),
 		replicas: groups.Replicas,
@@ -99,12 +99,7 @@ func New(cfg Config, dev tensor.Device, rule optim.Rule, groups Groups, units []
 		o.learns = append(o.learns, learning(list))
 	}
 	for _, b := range o.buckets {
-		err := o.open(b, func(b *bucket) {
-			for _, p := range b.params {
-				nn.Fill(dev, p, seed)
-			}
-		})
-		if err != nil {
+		if err := o.open(b, from); err != nil {
 			o.Close()
 			return nil, err
 		}
