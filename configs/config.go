@@ -48,6 +48,8 @@ type TrainConfig struct {
 	Sample       string  `toml:"sample"`       // prompt to continue when training is done; "" means none
 	SampleTokens int     `toml:"sample_tokens"`
 	Temperature  float64 `toml:"temperature"` // of sampling; 0 takes the likeliest token
+	TopK         int     `toml:"top_k"`       // samples among the likeliest so many; 0 means all
+	TopP         float64 `toml:"top_p"`       // and among the fewest whose probabilities add up to this; 1 means all
 	LogEvery     int     `toml:"log_every"`   // steps between printed lines; 0 means 1
 }
 
@@ -67,7 +69,7 @@ func Default() *Config {
 		Zero:     zero.Config{Offload: zero.OffloadNone},
 		Optim:    optim.Default(),
 		CPU:      CPUConfig{Multiply: "float"},
-		Train:    TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", SampleTokens: 200, Temperature: 0.8, LogEvery: 1},
+		Train:    TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", SampleTokens: 200, Temperature: 0.8, TopP: 1, LogEvery: 1},
 	}
 }
 

@@ -202,6 +202,8 @@ func (c *Config) checkTrain() (ps Problems) {
 	ps.whole("train.batch", t.Batch, 1, maxCount)
 	ps.whole("train.eval_every", t.EvalEvery, 0, maxSteps)
 	ps.whole("train.eval_batches", t.EvalBatches, 0, maxCount)
+	ps.whole("train.top_k", t.TopK, 0, 1<<24)
+	ps.add(!(t.TopP > 0 && t.TopP <= 1), "train.top_p", t.TopP, "want above 0 and at most 1", "0.95 is usual, 1 takes all")
 	ps.whole("train.sample_tokens", t.SampleTokens, 0, maxCount)
 	ps.number("train.temperature", t.Temperature, 0, 1e6, "0.8 is usual, 0 takes the likeliest token")
 	ps.whole("train.log_every", t.LogEvery, 0, maxSteps)

@@ -105,7 +105,7 @@ func (a *attention) Forward(ctx *Ctx, x *tensor.Tensor) (*tensor.Tensor, Saved, 
 	a.rot.Turn(ctx, s.k, at.KVHeads, false)
 	s.o = ctx.Dev.New(tensor.Activations, s.q.Shape...)
 	s.lse = ctx.Dev.New(tensor.Activations, at.Samples, at.Heads, at.Seq)
-	if err := a.core.Forward(ctx, s.o, s.lse, s.q, s.k, s.v, at); err != nil {
+	if err := a.attend(ctx, s, at); err != nil {
 		return fail(err)
 	}
 	ys, keep, err := a.out.Forward(ctx, s.o.Retain())
@@ -114,6 +114,19 @@ func (a *attention) Forward(ctx *Ctx, x *tensor.Tensor) (*tensor.Tensor, Saved, 
 	}
 	s.out = keep
 	return ys[0], s, nil
+}
+
+// attend fills s.o and s.lse; of one more token after those in a cache s.o only.
+func (a *attention) attend(ctx *Ctx, s *attentionSaved, at tensor.Attention) error {
+	if c := ctx.Cache; c != nil {
+		l := c.layer(ctx.Dev, a.name, at)
+		c.add(ctx.Dev, l, s.k, s.v, at)
+		if c.Len > 0 {
+			c.attend(ctx.Dev, l, s.o, s.q, at)
+			return nil
+		}
+	}
+	return a.core.Forward(ctx, s.o, s.lse, s.q, s.k, s.v, at)
 }
 
 func (a *attention) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.Tensor, error) {

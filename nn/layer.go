@@ -14,6 +14,8 @@ type Ctx struct {
 	Train bool   // false: dropout off, and Saved is released unused
 	Seed  uint64 // of the run
 	Step  int    // from 1
+	// Cache, where there is one, gets and gives the keys and values of earlier tokens; Train is then false.
+	Cache *Cache
 	// AddLoss takes losses that layers make besides the last one's; nil drops them.
 	AddLoss func(loss float64)
 }

@@ -42,6 +42,7 @@ type Worker struct {
 	batches []*nn.Batch // of the step, by microbatch
 	loss    float64     // this rank's share of the step's loss
 	timings []pp.Timing // of the step
+	cache   *nn.Cache   // of a continuation
 	// tap, when set, takes the logits in place of the loss (sampling).
 	tap func(logits *tensor.Tensor) error
 }
@@ -111,7 +112,7 @@ func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transp
 func (w *Worker) call(ctx context.Context, micro int) *nn.Ctx {
 	return &nn.Ctx{
 		Context: ctx, Dev: w.dev, Batch: w.batches[micro], Train: w.train, Seed: w.cfg.Train.Seed, Step: w.step,
-		AddLoss: func(x float64) { w.loss += x },
+		AddLoss: func(x float64) { w.loss += x }, Cache: w.cache,
 	}
 }
 
@@ -178,7 +179,15 @@ func (w *Worker) walk(ctx context.Context, s *schedule.Schedule, batch data.Batc
 func (w *Worker) walkBatches(ctx context.Context, s *schedule.Schedule, parts [][]data.Sample, valid int, update func(context.Context) error) error {
 	scale := 1 / float64(max(1, valid))
 	for _, samples := range parts {
-		w.batches = append(w.batches, load(w.dev, samples, w.part, scale, w.cfg.Train.Batch))
+		b := load(w.dev, samples, w.part, scale, w.cfg.Train.Batch)
+		if w.cache != nil && w.cache.Len > 0 {
+			places := make([]int32, b.Positions.Len())
+			for i := range places {
+				places[i] = int32(w.cache.Len)
+			}
+			w.dev.UploadI32(b.Positions, places)
+		}
+		w.batches = append(w.batches, b)
 	}
 	defer func() {
 		for _, b := range w.batches {
