@@ -38,6 +38,7 @@ cover:
 fuzz:
 	$(GO) test -fuzz FuzzParse -fuzztime 30s ./configs
 	$(GO) test -fuzz FuzzParse -fuzztime 30s ./schedule
+	$(GO) test -fuzz FuzzOpen -fuzztime 30s ./checkpoint/safetensors
 	$(GO) test -fuzz FuzzJSONL -fuzztime 30s ./data
 	$(GO) test -fuzz FuzzImport -fuzztime 30s ./dialect
 

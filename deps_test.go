@@ -32,7 +32,8 @@ plan                   : configs mesh schedule nn comm tp cp ep pp zero optim te
 monitor                : train tensor
 dialect                : configs nn optim zero
 report                 : plan schedule comm
-checkpoint hf          : nn tensor
+checkpoint/safetensors :
+checkpoint hf          : checkpoint/safetensors nn tensor
 train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint
 `
 

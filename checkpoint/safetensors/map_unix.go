@@ -1,0 +1,15 @@
+//go:build unix
+
+package safetensors
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapFile is the file as read-only memory.
+func mapFile(f *os.File, size int64) (raw []byte, unmap func() error, err error) {
+	raw, err = unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	return raw, func() error { return unix.Munmap(raw) }, err
+}
