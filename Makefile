@@ -36,6 +36,8 @@ cover:
 	$(GO) test -short -cover ./...
 
 fuzz:
+	$(GO) test -run xxx -fuzz FuzzTokenizerJSON -fuzztime 30s -fuzzminimizetime 1x ./tokenizer
+	$(GO) test -run xxx -fuzz FuzzText -fuzztime 30s ./tokenizer
 	$(GO) test -fuzz FuzzParse -fuzztime 30s ./configs
 	$(GO) test -fuzz FuzzParse -fuzztime 30s ./schedule
 	$(GO) test -fuzz FuzzOpen -fuzztime 30s ./checkpoint/safetensors

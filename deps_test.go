@@ -15,7 +15,9 @@ import (
 // Tests may import more.
 const drawing = `
 mesh schedule tensor   :
-optim data             : tensor
+tokenizer              :
+optim                  : tensor
+data                   : tensor tokenizer
 cpu                    : tensor
 comm                   : mesh tensor
 comm/local             : comm tensor
@@ -27,14 +29,14 @@ cp                     : nn comm tensor
 ep                     : nn comm mesh tensor
 pp                     : comm schedule tensor
 zero                   : nn comm optim tensor
-configs                : mesh schedule nn zero optim data
+configs                : mesh schedule nn zero optim data hf
 plan                   : configs mesh schedule nn comm tp cp ep pp zero optim tensor
 monitor                : train tensor
 dialect                : configs nn optim zero
 report                 : plan schedule comm
 checkpoint/safetensors :
 checkpoint hf          : checkpoint/safetensors nn tensor
-train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint
+train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint hf
 `
 
 // open rooms may import anything.

@@ -1,13 +1,13 @@
 package configs
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
+	"path/filepath"
 	"sort"
 	"strings"
 
+	"triax/hf"
 	"triax/nn"
 )
 
@@ -59,7 +59,7 @@ func preset(name string) (nn.Config, error) {
 	c, ok := presets[name]
 	if strings.HasSuffix(name, ".json") {
 		var err error
-		if c, err = readHF(name); err != nil {
+		if c, err = readConfig(name); err != nil {
 			return c, err
 		}
 	} else if !ok {
@@ -69,83 +69,67 @@ func preset(name string) (nn.Config, error) {
 	return c, nil
 }
 
-// hf is what a Hugging Face config.json says of a model, under the names of its two families.
-type hf struct {
-	ModelType string  `json:"model_type"`
-	Vocab     int     `json:"vocab_size"`
-	Tied      *bool   `json:"tie_word_embeddings"`
-	Init      float64 `json:"initializer_range"`
-
-	NLayer     int     `json:"n_layer"` // gpt2
-	NEmbd      int     `json:"n_embd"`
-	NHead      int     `json:"n_head"`
-	NPositions int     `json:"n_positions"`
-	NInner     int     `json:"n_inner"`
-	NormEps    float64 `json:"layer_norm_epsilon"`
-
-	Layers    int     `json:"num_hidden_layers"` // llama, mistral, mixtral
-	Hidden    int     `json:"hidden_size"`
-	Heads     int     `json:"num_attention_heads"`
-	KV        int     `json:"num_key_value_heads"`
-	HeadDim   int     `json:"head_dim"`
-	Inner     int     `json:"intermediate_size"`
-	Positions int     `json:"max_position_embeddings"`
-	RMSEps    float64 `json:"rms_norm_eps"`
-	Rope      float64 `json:"rope_theta"`
-	Experts   int     `json:"num_local_experts"`
-	PerToken  int     `json:"num_experts_per_tok"`
-}
-
-func readHF(path string) (nn.Config, error) {
-	f, err := os.Open(path)
+// readConfig is the model that a Hugging Face config.json describes.
+func readConfig(path string) (nn.Config, error) {
+	c, err := hf.ReadConfig(path)
 	if err != nil {
 		return nn.Config{}, err
 	}
-	defer f.Close()
-	var h hf
-	if err := json.NewDecoder(io.LimitReader(f, MaxFile)).Decode(&h); err != nil {
-		return nn.Config{}, fmt.Errorf("not a config.json: %w", err)
-	}
-	return h.model()
+	return c.Shape()
 }
 
-func (h hf) model() (nn.Config, error) {
-	switch h.ModelType {
-	case "gpt2":
-		c := gpt(h.NLayer, h.NEmbd, h.NHead, h.Vocab, h.NPositions)
-		c.Hidden, c.Eps, c.InitStd = h.NInner, h.NormEps, h.Init
-		c.Tied = h.Tied == nil || *h.Tied
-		return c, nil
-	case "llama", "mistral", "mixtral":
-		c := llama(h.Layers, h.Hidden, h.Heads, h.KV, h.Inner, h.Vocab, h.Positions, h.Rope)
-		c.HeadDim, c.Eps, c.InitStd = h.HeadDim, h.RMSEps, h.Init
-		c.Tied = h.Tied != nil && *h.Tied
-		if h.ModelType == "mixtral" {
-			c.Experts, c.TopK = h.Experts, h.PerToken
-		}
-		return c, nil
-	}
-	return nn.Config{}, fmt.Errorf("model_type %q: this reads gpt2, llama, mistral and mixtral", h.ModelType)
-}
-
-// usePreset starts from the model that the file or an override names.
+// usePreset starts from the model that the file or an override names: by model.preset, or by model.from, a folder with weights.
 func (c *Config) usePreset(doc map[string]any, overrides []string) Problems {
-	name := ""
-	if m, ok := doc["model"].(map[string]any); ok {
-		name, _ = m["preset"].(string)
+	name, from := named(doc, overrides, "preset"), named(doc, overrides, "from")
+	switch {
+	case name == "" && from == "":
+		return nil
+	case from == "":
+		m, err := preset(name)
+		if err != nil {
+			return Problems{{"model.preset", show(name), err.Error(), "one of " + strings.Join(Presets(), ", ") + ", or a config.json"}}
+		}
+		c.Model = m
+		return nil
+	case name != "" && name != from: // a run's own file names both
+		return Problems{{"model.preset", show(name), "model.from names a model too", "leave one out"}}
+	}
+	f, err := hf.ReadConfig(from)
+	if err == nil {
+		c.Model, err = f.Shape()
+	}
+	if err == nil {
+		err = f.Supported()
+	}
+	if err != nil {
+		return Problems{{"model.from", show(from), strings.ReplaceAll(err.Error(), "\n", "; "), "name a folder with config.json and safetensors files"}}
+	}
+	c.Model.From, c.Model.Recompute = from, nn.RecomputeNone
+	if t := filepath.Join(from, "tokenizer.json"); named(doc, overrides, "data.tokenizer") == "" && isFile(t) {
+		c.Data.Tokenizer = t
+	}
+	return nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// named is a text of the file, or of the last override of it; "" where there is none. A key without section is of [model].
+func named(doc map[string]any, overrides []string, key string) string {
+	section, name, ok := strings.Cut(key, ".")
+	if !ok {
+		section, name = "model", key
+	}
+	text := ""
+	if m, ok := doc[section].(map[string]any); ok {
+		text, _ = m[name].(string)
 	}
 	for _, o := range overrides {
-		if v, ok := strings.CutPrefix(o, "model.preset="); ok {
-			name = strings.Trim(v, `"'`)
+		if v, ok := strings.CutPrefix(o, section+"."+name+"="); ok {
+			text = strings.Trim(v, `"'`)
 		}
 	}
-	if name == "" {
-		return nil
-	}
-	m, err := preset(name)
-	if err != nil {
-		return Problems{{"model.preset", show(name), err.Error(), "one of " + strings.Join(Presets(), ", ") + ", or a config.json"}}
-	}
-	c.Model = m
-	return nil
+	return text
 }

@@ -51,6 +51,9 @@ func (c *Config) checkModel() (ps Problems) {
 	ps.whole("model.hidden", m.Hidden, 0, maxWidth)
 	ps.whole("model.vocab", m.Vocab, 0, 1<<24)
 	ps.whole("model.sequence", m.Sequence, 1, 1<<24)
+	ps.whole("model.positions", m.Positions, 0, 1<<24)
+	ps.add(m.Family == nn.GPT2 && m.Positions > 0 && m.Positions < m.Sequence, "model.sequence", m.Sequence, fmt.Sprintf("the model has positions for %d tokens (model.positions)", m.Positions),
+		fmt.Sprintf("use %d", m.Positions))
 	ps.number("model.eps", m.Eps, 0, 1, "1e-5 is usual")
 	ps.number("model.rope_base", m.RopeBase, 0, 1e12, "10000 is usual")
 	ps.number("model.init_std", m.InitStd, 0, 100, "0.02 is usual")
@@ -117,7 +120,12 @@ func (c *Config) checkData() (ps Problems) {
 	}
 	ps.oneOf("data.long", d.Long, data.Longs)
 	ps.add(d.Format == data.JSONL && len(d.Source) == 0, "data.source", d.Source, "the default source is text, not examples", `name files of them: ["examples.jsonl"]`)
-	ps.oneOf("data.tokenizer", d.Tokenizer, data.Tokenizers)
+	if data.IsFile(d.Tokenizer) {
+		_, err := data.NewTokenizer(d.Tokenizer)
+		ps.add(err != nil, "data.tokenizer", d.Tokenizer, fmt.Sprint(err), "name a tokenizer.json, or a folder with one")
+	} else {
+		ps.oneOf("data.tokenizer", d.Tokenizer, data.Tokenizers)
+	}
 	ps.number("data.held_out", d.HeldOut, 0, 1, "0.02 keeps one token in fifty")
 	ps.oneOf("data.last_batch", d.LastBatch, data.LastBatches)
 	ps.whole("data.max_tokens", d.MaxTokens, 0, maxMemory)

@@ -6,7 +6,7 @@ type Config struct {
 	Format    string   `toml:"format"`     // "text": a file is a document; "jsonl": a line is an example, and samples are packed from whole ones
 	Documents string   `toml:"documents"`  // in one sample: "joined" sees across their borders, "apart" does not; "" is joined for text, apart for jsonl
 	Long      string   `toml:"long"`       // an example longer than a sample: "refuse", "cut" or "drop"
-	Tokenizer string   `toml:"tokenizer"`  // "bytes" or "gpt2"
+	Tokenizer string   `toml:"tokenizer"`  // "bytes", "gpt2", or a tokenizer.json, or a folder with one
 	HeldOut   float64  `toml:"held_out"`   // share of the tokens, at the end, kept for evaluation
 	LastBatch string   `toml:"last_batch"` // what an epoch's short last batch does: "pad", "drop" or "wrap"
 	MaxTokens int      `toml:"max_tokens"` // bound on the tokens read; 0 means DefaultMaxTokens

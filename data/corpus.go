@@ -30,7 +30,7 @@ type Corpus struct {
 func Open(c Config) (*Corpus, error) {
 	t, err := NewTokenizer(c.Tokenizer)
 	if err != nil {
-		return nil, Problems{{"data.tokenizer", fmt.Sprintf("%q", c.Tokenizer), "no such tokenizer", `use "bytes" or "gpt2"`}}
+		return nil, Problems{{"data.tokenizer", fmt.Sprintf("%q", c.Tokenizer), err.Error(), `use "bytes" or "gpt2", or name a tokenizer.json`}}
 	}
 	c = c.Resolved()
 	files, problems := find(c.Source)

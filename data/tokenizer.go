@@ -2,7 +2,11 @@ package data
 
 import (
 	"fmt"
+	"os"
 	"strings"
+	"sync"
+
+	"triax/tokenizer"
 )
 
 // Tokenizer turns text into token ids and back. It may be used by several goroutines.
@@ -21,7 +25,8 @@ type Tokenizer interface {
 // EndText is how the end-of-text token prints.
 const EndText = "<|endoftext|>"
 
-// NewTokenizer makes a tokeniser by its name in configurations.
+// NewTokenizer makes a tokeniser by its name in configurations, or reads the one of a published model: a tokenizer.json, or a folder with
+// one or with vocab.json and merges.txt.
 func NewTokenizer(name string) (Tokenizer, error) {
 	switch name {
 	case "bytes":
@@ -29,16 +34,47 @@ func NewTokenizer(name string) (Tokenizer, error) {
 	case "gpt2":
 		return newGPT2(), nil
 	}
-	return nil, fmt.Errorf("data: tokenizer %q: want one of %v", name, Tokenizers)
+	if !IsFile(name) {
+		return nil, fmt.Errorf("want one of %v, or a tokenizer.json", Tokenizers)
+	}
+	return load(name)
 }
 
-// VocabOf is the number of ids of a tokeniser, end-of-text included; 0 for an unknown name.
+// IsFile says whether a tokeniser's name is a path.
+func IsFile(name string) bool { return strings.ContainsAny(name, "/.\\") }
+
+// loaded keeps what was read, by path and state of the file: large ones take a second.
+var loaded sync.Map
+
+func load(path string) (Tokenizer, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprint(path, info.Size(), info.ModTime())
+	if t, ok := loaded.Load(key); ok {
+		return t.(*tokenizer.Tokenizer), nil
+	}
+	t, err := tokenizer.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	loaded.Store(key, t)
+	return t, nil
+}
+
+// VocabOf is the number of ids of a tokeniser, end-of-text included; 0 for an unknown one.
 func VocabOf(name string) int {
 	switch name {
 	case "bytes":
 		return Bytes{}.Vocab()
 	case "gpt2":
 		return gpt2Vocab
+	}
+	if IsFile(name) {
+		if t, err := load(name); err == nil {
+			return t.Vocab()
+		}
 	}
 	return 0
 }

@@ -16,6 +16,7 @@ const (
 // Config is the shape of a model: the [model] section of a configuration.
 type Config struct {
 	Preset          string  `toml:"preset"` // a published model, or a Hugging Face config.json: what other keys do not say
+	From            string  `toml:"from"`   // a folder of config.json and safetensors: its model, and training starts from its weights
 	Family          Family  `toml:"family"`
 	Layers          int     `toml:"layers"`           // L
 	Width           int     `toml:"width"`            // D
@@ -25,6 +26,7 @@ type Config struct {
 	Hidden          int     `toml:"hidden"`           // F; 0 means 4 Width (gpt2) or 8/3 Width rounded up to 64 (llama)
 	Vocab           int     `toml:"vocab"`            // V; 0 means the tokeniser's
 	Sequence        int     `toml:"sequence"`         // S
+	Positions       int     `toml:"positions"`        // of the longest sample that the model is for; 0 means Sequence. gpt2: rows of the learned table
 	Tied            bool    `toml:"tied"`             // output matrix = embedding matrix
 	Eps             float64 `toml:"eps"`              // of the norms; 0 means 1e-5
 	QKVBias         bool    `toml:"qkv_bias"`         // llama: queries, keys and values have biases (Qwen2)
@@ -57,6 +59,9 @@ func (c Config) Resolved() Config {
 	}
 	if c.HeadDim == 0 && c.Heads > 0 {
 		c.HeadDim = c.Width / c.Heads
+	}
+	if c.Positions == 0 {
+		c.Positions = c.Sequence
 	}
 	if c.Hidden == 0 {
 		c.Hidden = 4 * c.Width
@@ -109,6 +114,7 @@ func (c Config) Validate() error {
 	} {
 		need(f.v > 0, "model.%s = %d: want 1 or more", f.name, f.v)
 	}
+	need(c.Family != GPT2 || c.Positions >= c.Sequence, "model.positions = %d: want model.sequence %d or more", c.Positions, c.Sequence)
 	need(c.KVHeads <= 0 || c.Heads%c.KVHeads == 0, "model.kv_heads = %d: heads %d is not a multiple", c.KVHeads, c.Heads)
 	need(c.Family != Llama || c.HeadDim%2 == 0, "model.head_dim = %d: rotary positions turn pairs", c.HeadDim)
 	need(c.Family == Llama || !c.QKVBias && !c.QKNorm, "model.qkv_bias, model.qk_norm: family %q has biases everywhere and no norm of heads", c.Family)

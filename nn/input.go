@@ -14,7 +14,7 @@ func newInput(cfg Config, kit Kit, table *Param) *input {
 	in := &input{tokens: kit.Embedding(table), kit: kit, drop: newDropout(cfg, kit, "embedding")}
 	if cfg.Family == GPT2 {
 		in.positions = kit.Replicated(&Param{
-			Name: "positions.weight", Shape: []int{cfg.Sequence, cfg.Width}, Init: Init{Std: cfg.InitStd}, Decay: true,
+			Name: "positions.weight", Shape: []int{cfg.Positions, cfg.Width}, Init: Init{Std: cfg.InitStd}, Decay: true,
 		})
 	}
 	return in

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,6 +15,7 @@ import (
 	"triax/configs"
 	"triax/cpu"
 	"triax/data"
+	"triax/hf"
 	"triax/nn"
 	"triax/pp"
 	"triax/tensor"
@@ -79,8 +81,16 @@ func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	if opts.Weights != nil {
+	switch from := p.cfg.Model.From; {
+	case opts.Weights != nil:
 		p.weights = opts.Weights
+	case from != "":
+		w, err := openWeights(p.cfg)
+		if err != nil {
+			return nil, err
+		}
+		defer w.Close()
+		p.weights = w
 	}
 	if v := corpus.Tokenizer.Vocab(); v > p.cfg.Model.Vocab {
 		return nil, fmt.Errorf("model.vocab = %d: the %s tokeniser has %d tokens; use %d or more", p.cfg.Model.Vocab, corpus.Tokenizer.Name(), v, v)
@@ -110,6 +120,21 @@ func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error
 		}
 	}
 	return res, nil
+}
+
+// openWeights maps the published model that training starts from, and checks that it is the configuration's.
+func openWeights(cfg *configs.Config) (*hf.Weights, error) {
+	w, err := hf.Open(cfg.Model.From)
+	if err == nil {
+		w.Fresh = nn.Seed(cfg.Train.Seed)
+		if err = w.Fits(cfg.Model); err != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}
+	if err != nil {
+		return nil, configs.Problems{{Field: "model.from", Value: cfg.Model.From, Rule: strings.ReplaceAll(err.Error(), "\n", "; "), Hint: "name a folder whose model has these sizes"}}
+	}
+	return w, nil
 }
 
 // run is what the ranks of one process share: read-only but for the records, which have a slot a rank.
