@@ -40,6 +40,7 @@ fuzz:
 	$(GO) test -run xxx -fuzz FuzzText -fuzztime 30s ./tokenizer
 	$(GO) test -fuzz FuzzParse -fuzztime 30s ./configs
 	$(GO) test -fuzz FuzzParse -fuzztime 30s ./schedule
+	$(GO) test -fuzz FuzzIndex -fuzztime 30s ./checkpoint
 	$(GO) test -fuzz FuzzOpen -fuzztime 30s ./checkpoint/safetensors
 	$(GO) test -fuzz FuzzJSONL -fuzztime 30s ./data
 	$(GO) test -fuzz FuzzImport -fuzztime 30s ./dialect

@@ -36,7 +36,7 @@ dialect                : configs nn optim zero
 report                 : plan schedule comm
 checkpoint/safetensors :
 checkpoint hf          : checkpoint/safetensors nn tensor
-train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint hf
+train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint checkpoint/safetensors hf
 `
 
 // open rooms may import anything.

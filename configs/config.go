@@ -19,7 +19,9 @@ type Config struct {
 	Optim    optim.Config    `toml:"optim"`
 	Train    TrainConfig     `toml:"train"`
 	CPU      CPUConfig       `toml:"cpu"`
-	Cluster  map[string]any  `toml:"cluster,omitempty"` // read by the planner
+
+	Checkpoint CheckpointConfig `toml:"checkpoint"`
+	Cluster    map[string]any   `toml:"cluster,omitempty"` // read by the planner
 }
 
 // MeshConfig is the [mesh] section: the degree of every axis and their order.
@@ -59,17 +61,27 @@ type CPUConfig struct {
 	Multiply       string `toml:"multiply"`         // "float", or "bf16": matrix products round their inputs to bfloat16 and add in float32
 }
 
+// CheckpointConfig is the [checkpoint] section: when a run is saved in its folder.
+type CheckpointConfig struct {
+	Every       int     `toml:"every"`       // steps between saves; 0 means none by steps
+	Minutes     float64 `toml:"minutes"`     // minutes between saves; 0 means none by time
+	Last        bool    `toml:"last"`        // after the last step
+	Keep        int     `toml:"keep"`        // newest saves that are kept; 0 means all
+	Synchronous bool    `toml:"synchronous"` // training waits until a save is written
+}
+
 // Default is what a file that says nothing means: one rank, plain data parallelism, a tiny byte-level GPT-2.
 func Default() *Config {
 	return &Config{
-		Model:    nn.Config{Family: nn.GPT2, Layers: 2, Width: 64, Heads: 4, Sequence: 64, Tied: true, Recompute: "none"},
-		Data:     data.Config{Format: data.Text, Long: data.Refuse, Tokenizer: "bytes", HeldOut: 0.02, LastBatch: "pad"},
-		Mesh:     MeshConfig{Axes: []string{"pp", "dp_replicate", "dp", "ep", "cp", "tp"}, DP: 1, PP: 1, TP: 1, EP: 1, CP: 1, Replicate: 1},
-		Pipeline: schedule.Config{Schedule: "1f1b", Microbatches: 1, Balance: "even"},
-		Zero:     zero.Config{Offload: zero.OffloadNone},
-		Optim:    optim.Default(),
-		CPU:      CPUConfig{Multiply: "float"},
-		Train:    TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", SampleTokens: 200, Temperature: 0.8, TopP: 1, LogEvery: 1},
+		Model:      nn.Config{Family: nn.GPT2, Layers: 2, Width: 64, Heads: 4, Sequence: 64, Tied: true, Recompute: "none"},
+		Data:       data.Config{Format: data.Text, Long: data.Refuse, Tokenizer: "bytes", HeldOut: 0.02, LastBatch: "pad"},
+		Mesh:       MeshConfig{Axes: []string{"pp", "dp_replicate", "dp", "ep", "cp", "tp"}, DP: 1, PP: 1, TP: 1, EP: 1, CP: 1, Replicate: 1},
+		Pipeline:   schedule.Config{Schedule: "1f1b", Microbatches: 1, Balance: "even"},
+		Checkpoint: CheckpointConfig{Last: true, Keep: 3},
+		Zero:       zero.Config{Offload: zero.OffloadNone},
+		Optim:      optim.Default(),
+		CPU:        CPUConfig{Multiply: "float"},
+		Train:      TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", SampleTokens: 200, Temperature: 0.8, TopP: 1, LogEvery: 1},
 	}
 }
 

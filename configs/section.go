@@ -216,6 +216,10 @@ func (c *Config) checkTrain() (ps Problems) {
 	ps.number("train.temperature", t.Temperature, 0, 1e6, "0.8 is usual, 0 takes the likeliest token")
 	ps.whole("train.log_every", t.LogEvery, 0, maxSteps)
 	ps.oneOf("train.device", t.Device, []string{"float32", "float64"})
+	k := c.Checkpoint
+	ps.whole("checkpoint.every", k.Every, 0, maxSteps)
+	ps.number("checkpoint.minutes", k.Minutes, 0, 1e6, "30 is usual, 0 saves by steps only")
+	ps.whole("checkpoint.keep", k.Keep, 0, maxCount)
 	ps.whole("cpu.threads_per_rank", c.CPU.ThreadsPerRank, 0, 1024)
 	ps.oneOf("cpu.multiply", c.CPU.Multiply, []string{"float", "bf16"})
 	ps.add(c.CPU.Multiply == "bf16" && t.Device == "float64", "cpu.multiply", c.CPU.Multiply,

@@ -31,6 +31,12 @@ type Source interface {
 	Values(dst []float64, p *Param, first int) error
 }
 
+// StateSource is a Source that also has the optimizer's states: what a run goes on from.
+type StateSource interface {
+	Source
+	StateSource(name string) (Source, error)
+}
+
 // Seed is the Source of a fresh model: Init's values.
 type Seed uint64
 

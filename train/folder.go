@@ -2,11 +2,14 @@ package train
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"triax/checkpoint"
 	"triax/comm"
 	"triax/configs"
 )
@@ -19,7 +22,12 @@ type folder struct {
 	buf     *bufio.Writer
 }
 
-func openFolder(path string, cfg *configs.Config) (*folder, error) {
+// openFolder makes a run's folder, or takes up one whose run goes on after step done: the lines of later steps are dropped, since those steps are
+// made again.
+func openFolder(path string, cfg *configs.Config, done int) (*folder, error) {
+	if err := unused(path, done); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
@@ -31,11 +39,52 @@ func openFolder(path string, cfg *configs.Config) (*folder, error) {
 	if err := f.write("config.toml", text); err != nil {
 		return nil, err
 	}
-	if f.metrics, err = os.Create(filepath.Join(path, "metrics.jsonl")); err != nil {
+	kept, err := metricsUntil(filepath.Join(path, "metrics.jsonl"), done)
+	if err != nil {
+		return nil, fmt.Errorf("run folder: %w", err)
+	}
+	if err := f.write("metrics.jsonl", kept); err != nil {
+		return nil, err
+	}
+	if f.metrics, err = os.OpenFile(filepath.Join(path, "metrics.jsonl"), os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
 	f.buf = bufio.NewWriter(f.metrics)
 	return f, nil
+}
+
+// unused refuses a folder with checkpoints of a run that is not resumed.
+func unused(path string, done int) error {
+	if done > 0 {
+		return nil
+	}
+	list, err := checkpoint.List(filepath.Join(path, checkpointFolder))
+	if err != nil {
+		return fmt.Errorf("run folder: %w", err)
+	}
+	if len(list) > 0 {
+		return configs.Problems{{Field: "out", Value: path, Rule: "has checkpoints of a run", Hint: "add --resume latest to go on with it, or name another folder"}}
+	}
+	return nil
+}
+
+// metricsUntil is the lines of steps up to done. A last line that was cut off is dropped.
+func metricsUntil(path string, done int) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if done == 0 || errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	for line := range bytes.Lines(text) {
+		var at struct{ Step int }
+		if json.Unmarshal(line, &at) == nil && at.Step <= done && line[len(line)-1] == '\n' {
+			out = append(out, line...)
+		}
+	}
+	return out, nil
 }
 
 // metric appends a step's line.

@@ -35,8 +35,12 @@ type Result struct {
 	Ranks    int    `json:"ranks"`
 	Params   int64  `json:"params"`
 	Tokens   int64  `json:"tokens"` // trained on
-	Folder   string `json:"folder,omitempty"`
-	Sample   string `json:"sample,omitempty"`
+	// Resumed is the step that the run went on from; Stopped says that it ended before its last step, as it was asked to.
+	Resumed int    `json:"resumed,omitempty"`
+	Stopped bool   `json:"stopped,omitempty"`
+	Saves   []Save `json:"checkpoints,omitempty"`
+	Folder  string `json:"folder,omitempty"`
+	Sample  string `json:"sample,omitempty"`
 }
 
 // Evaluation is a held-out loss after a step.
@@ -86,6 +90,10 @@ func (r *Result) String() string {
 	}
 	if len(r.Skipped) > 0 {
 		fmt.Fprintf(&b, "\nskipped steps (gradient norm not finite): %v", r.Skipped)
+	}
+	if n := len(r.Saves); n > 0 {
+		s := r.Saves[n-1]
+		fmt.Fprintf(&b, "\nsaved step %d: %d bytes, training waited %.1f ms, written after %.1f ms", s.Step, s.Bytes, s.PauseMS, s.WriteMS)
 	}
 	if r.Folder != "" {
 		fmt.Fprintf(&b, "\nwritten to %s", r.Folder)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"triax/checkpoint"
 	"triax/comm"
 	"triax/comm/local"
 	"triax/configs"
@@ -31,6 +32,10 @@ type Options struct {
 	Local []local.Option
 	// Weights to start from; nil makes fresh ones from train.seed.
 	Weights nn.Source
+	// Resume goes on from a checkpoint, under whatever mesh; nil starts at the first step.
+	Resume *checkpoint.Checkpoint
+	// Stop, when closed, ends the run after the step under way, saved.
+	Stop <-chan struct{}
 	// Folder receives the run's files; "" writes none.
 	Folder string
 	// OnStep sees each step's outcome as it ends, on rank 0.
@@ -92,10 +97,18 @@ func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error
 		defer w.Close()
 		p.weights = w
 	}
+	sum := fmt.Sprintf("%016x", corpus.Sum())
+	start := 0
+	if c := opts.Resume; c != nil {
+		if err := resumable(c, p.cfg, sum); err != nil {
+			return nil, err
+		}
+		p.weights, start = c.Resume(), c.Step
+	}
 	if v := corpus.Tokenizer.Vocab(); v > p.cfg.Model.Vocab {
 		return nil, fmt.Errorf("model.vocab = %d: the %s tokeniser has %d tokens; use %d or more", p.cfg.Model.Vocab, corpus.Tokenizer.Name(), v, v)
 	}
-	r := &run{plan: p, opts: opts, corpus: corpus, recs: newRecords(p)}
+	r := &run{plan: p, opts: opts, corpus: corpus, recs: newRecords(p), done: start}
 	if r.set, err = corpus.Train(p.cfg.Model.Sequence, p.cfg.Train.Batch, p.cfg.Mesh.Replicas(), p.cfg.Train.Seed, p.cfg.Data.LastBatch); err != nil {
 		return nil, err
 	}
@@ -103,16 +116,20 @@ func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error
 		return nil, err
 	}
 	if opts.Folder != "" {
-		if r.folder, err = openFolder(opts.Folder, p.cfg); err != nil {
+		if r.folder, err = openFolder(opts.Folder, p.cfg, start); err != nil {
 			return nil, err
 		}
 		defer r.folder.close()
+	}
+	if r.keep, err = newKeeper(p, opts.Folder, sum, opts.Stop); err != nil {
+		return nil, err
 	}
 	if err := r.start(ctx); err != nil {
 		return nil, err
 	}
 	res := r.recs.result(p)
-	res.Sample = r.sample
+	res.Sample, res.Resumed, res.Saves = r.sample, start, r.keep.saves
+	res.Stopped = start+len(res.Loss) < p.cfg.Train.Steps
 	if r.folder != nil {
 		res.Folder = opts.Folder
 		if err := r.folder.finish(res, r.recs); err != nil {
@@ -147,6 +164,8 @@ type run struct {
 	recs   *records
 	folder *folder
 	sample string
+	keep   *keeper
+	done   int // steps of the checkpoint that the run goes on from
 }
 
 func (r *run) start(ctx context.Context) error {
@@ -198,12 +217,25 @@ func (r *run) rank(ctx context.Context, world *local.World, rank int) error {
 	if err := r.after(0, w); err != nil {
 		return err
 	}
-	for step := 1; step <= r.plan.cfg.Train.Steps; step++ {
+	s := r.keep.newSaver(ctx)
+	defer s.cancel()
+	for step := r.done + 1; step <= r.plan.cfg.Train.Steps; step++ {
 		if err := r.step(ctx, w, step); err != nil {
+			s.abandon()
 			return fmt.Errorf("step %d: %w", step, err)
 		}
+		d := r.keep.decide(step)
+		if d.save {
+			if err := s.save(w, step); err != nil {
+				return fmt.Errorf("step %d: %w", step, err)
+			}
+		}
+		if d.stop {
+			r.recs.close(w)
+			return s.wait()
+		}
 	}
-	return r.finish(ctx, w)
+	return errors.Join(r.finish(ctx, w), s.wait())
 }
 
 func (r *run) device(rank int) tensor.Device {

@@ -79,8 +79,31 @@ func (o *Optimizer) open(b *bucket, from nn.Source) error {
 	}
 	b.attach()
 	var err error
-	m.state, err = o.states(hi - lo)
-	return err
+	if m.state, err = o.states(hi - lo); err != nil {
+		return err
+	}
+	return o.fillStates(b, lo, hi, from)
+}
+
+// fillStates sets the optimizer states where the source has them; else they stay zero.
+func (o *Optimizer) fillStates(b *bucket, lo, hi int, from nn.Source) error {
+	all, ok := from.(nn.StateSource)
+	if !ok {
+		return nil
+	}
+	for i, name := range o.rule.StateNames() {
+		s, err := all.StateSource(name)
+		if err == nil {
+			err = o.fill(b, b.mem.state[i], lo, hi, s)
+		}
+		if err == nil && o.disk != nil {
+			err = o.disk.drop(b.mem.state[i], 0, hi-lo)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fill sets dst to elements lo up to hi of the bucket.

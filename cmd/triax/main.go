@@ -16,17 +16,17 @@ import (
 	"triax/data"
 )
 
-// Exit codes: 0 done, 1 failed while running, 2 the request was wrong and nothing was written, 130 interrupted.
+// Exit codes: 0 done, 1 failed while running, 2 the request was wrong and nothing was written, 3 a run was asked to stop by a signal and has saved,
+// 130 interrupted.
 const (
 	exitFailed      = 1
 	exitRequest     = 2
+	exitStopped     = 3
 	exitInterrupted = 130
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := root().ExecuteContext(ctx)
+	err := root().ExecuteContext(context.Background())
 	if err == nil {
 		return
 	}
@@ -46,6 +46,8 @@ func exitCode(err error) int {
 		request requestError
 	)
 	switch {
+	case errors.As(err, new(stoppedError)):
+		return exitStopped
 	case errors.As(err, &config), errors.As(err, &corpus), errors.As(err, &request), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitRequest
 	case errors.Is(err, context.Canceled):
@@ -60,11 +62,19 @@ func root() *cobra.Command {
 		Short: "Hybrid-parallel training of transformers: run a cut, or price it on paper",
 		Long: `triax trains transformers cut over tensor, pipeline and data axes, with ZeRO on the data
 axis. Ranks are goroutines by default, so every cut runs on a laptop.`,
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			if cmd.Name() == "train" || cmd.Name() == "resume" { // they save first
+				return
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			context.AfterFunc(ctx, stop) // the second signal ends the process
+			cmd.SetContext(ctx)
+		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return requestError{err} })
-	cmd.AddCommand(trainCmd(), drawCmd(), planCmd(), compareCmd(), searchCmd(), validateCmd(), calibrateCmd(), benchCmd(), importConfigCmd(), exportConfigCmd())
+	cmd.AddCommand(trainCmd(), resumeCmd(), inspectCmd(), drawCmd(), planCmd(), compareCmd(), searchCmd(), validateCmd(), calibrateCmd(), benchCmd(), importConfigCmd(), exportConfigCmd())
 	return cmd
 }
 

@@ -55,53 +55,93 @@ func loadConfig(cmd *cobra.Command, path string) (*configs.Config, error) {
 }
 
 func trainCmd() *cobra.Command {
-	var out string
-	var asJSON bool
-	var prof profiles
-	var seen watch
+	var out, resume string
+	var r runner
 	cmd := &cobra.Command{
 		Use:   "train CONFIG.toml",
 		Short: "Train a model, cut over ranks as the configuration says",
 		Example: `  triax train configs/tiny.toml
   triax train configs/tiny.toml --dp 2 --pp 2 --tp 2 --zero 3 --microbatches 2
-  triax train configs/small.toml --sample "func main() {" --json`,
+  triax train configs/small.toml --sample "func main() {" --json
+  triax train configs/small.toml --out runs/mine --resume latest`,
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := loadConfig(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			stop, err := prof.start()
-			if err != nil {
-				return err
-			}
-			defer stop()
-			opts := train.Options{Folder: runFolder(out, cfg.Train.Out, args[0])}
-			end, err := seen.attach(cmd.Context(), cmd.ErrOrStderr(), cfg.Train.LogEvery, &opts)
-			if err != nil {
-				return err
-			}
-			res, err := train.Run(cmd.Context(), cfg, opts)
-			end()
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(res)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), res)
-			if res.Sample != "" {
-				fmt.Fprintf(cmd.OutOrStdout(), "sample:\n%s\n", res.Sample)
-			}
-			return nil
+			return r.run(cmd, cfg, runFolder(out, cfg.Train.Out, args[0]), resume)
 		},
 	}
-	addConfigFlags(cmd)
+	r.flags(cmd)
 	cmd.Flags().StringVar(&out, "out", "", "folder of the run (default runs/NAME-TIME)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as one JSON object, last on standard output")
-	prof.flags(cmd)
-	seen.flags(cmd)
+	cmd.Flags().StringVar(&resume, "resume", "", "go on from a checkpoint, a run's newest one, or with latest from the newest one in --out where there is one")
 	return cmd
+}
+
+// runner is how train and resume run: what is shown, and how the end is brought about.
+type runner struct {
+	asJSON bool
+	prof   profiles
+	seen   watch
+}
+
+func (r *runner) flags(cmd *cobra.Command) {
+	addConfigFlags(cmd)
+	cmd.Flags().BoolVar(&r.asJSON, "json", false, "print the result as one JSON object, last on standard output")
+	r.prof.flags(cmd)
+	r.seen.flags(cmd)
+}
+
+// run trains into folder, from the checkpoint that resume names: "" for none, folder itself for the newest one in it.
+func (r *runner) run(cmd *cobra.Command, cfg *configs.Config, folder, resume string) error {
+	opts := train.Options{Folder: folder}
+	if resume != "" {
+		c, err := checkpointFrom(cmd.Context(), cmd.ErrOrStderr(), resume, folder)
+		if err != nil {
+			return err
+		}
+		if c != nil {
+			defer c.Close()
+			fmt.Fprintf(cmd.ErrOrStderr(), "goes on from %s\n", c.Dir)
+		}
+		opts.Resume = c
+	}
+	stopProfiles, err := r.prof.start()
+	if err != nil {
+		return err
+	}
+	defer stopProfiles()
+	end, err := r.seen.attach(cmd.Context(), cmd.ErrOrStderr(), cfg.Train.LogEvery, &opts)
+	if err != nil {
+		return err
+	}
+	stop, done := stopOnSignal(cmd.ErrOrStderr())
+	defer done()
+	opts.Stop = stop
+	res, err := train.Run(cmd.Context(), cfg, opts)
+	end()
+	if err != nil {
+		return err
+	}
+	if err := r.print(cmd, res); err != nil {
+		return err
+	}
+	if res.Stopped {
+		return stoppedError{res}
+	}
+	return nil
+}
+
+func (r *runner) print(cmd *cobra.Command, res *train.Result) error {
+	if r.asJSON {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(res)
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), res)
+	if res.Sample != "" {
+		fmt.Fprintf(cmd.OutOrStdout(), "sample:\n%s\n", res.Sample)
+	}
+	return nil
 }
 
 // runFolder is where a run is written: the flag, the configuration's, or a fresh name under runs.
