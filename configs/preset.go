@@ -1,7 +1,9 @@
 package configs
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
@@ -95,6 +97,9 @@ func (c *Config) usePreset(doc map[string]any, overrides []string) Problems {
 		return Problems{{"model.preset", show(name), "model.from names a model too", "leave one out"}}
 	}
 	f, err := hf.ReadConfig(from)
+	if whole := named(doc, nil, "family"); errors.Is(err, fs.ErrNotExist) && whole != "" {
+		return nil // a run's own file says everything; its weights are in its checkpoints
+	}
 	if err == nil {
 		c.Model, err = f.Shape()
 	}

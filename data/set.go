@@ -55,6 +55,15 @@ func (c *Corpus) HeldOut(seq, batch int) (*Set, error) {
 	return s, s.open(1)
 }
 
+// All is everything, in order, the last batch padded.
+func (c *Corpus) All(seq, batch int) (*Set, error) {
+	s := &Set{end: c.Tokenizer.End(), tokens: c.tokens, seq: seq, batch: batch, last: Pad}
+	if err := s.of(c, c.examples, c.tokens); err != nil {
+		return nil, err
+	}
+	return s, s.open(1)
+}
+
 func (s *Set) open(replicas int) error {
 	if s.seq < 1 || s.batch < 1 {
 		panic(fmt.Sprintf("data: sequence %d, batch %d", s.seq, s.batch))

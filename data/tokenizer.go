@@ -22,6 +22,16 @@ type Tokenizer interface {
 	Decode(ids []int32) string
 }
 
+// Begin is what stands before a text: the tokens that the model was trained with there, or else the end of a text before it.
+func Begin(t Tokenizer) []int32 {
+	if b, ok := t.(interface{ Begin() []int32 }); ok {
+		if ids := b.Begin(); len(ids) > 0 {
+			return ids
+		}
+	}
+	return []int32{t.End()}
+}
+
 // EndText is how the end-of-text token prints.
 const EndText = "<|endoftext|>"
 

@@ -239,11 +239,16 @@ func (w *Weights) Values(dst []float64, p *nn.Param, first int) error {
 	return nil
 }
 
+// straight says whether the elements stand in one run, in the parameter's order.
+func (at place) straight(p *nn.Param) bool {
+	return at.col == 1 && (len(p.Shape) == 1 || at.row == p.Shape[1])
+}
+
 // read decodes logical elements first, first+1, ... of a parameter.
 func (at place) read(dst []float64, a array, p *nn.Param, first int) {
 	size, raw := a.DType.Size(), a.bytes()
 	cols := p.Shape[len(p.Shape)-1]
-	if at.col == 1 && (len(p.Shape) == 1 || at.row == cols) { // in one run
+	if at.straight(p) {
 		lo := (at.base + first) * size
 		a.DType.Values(dst, raw[lo:lo+len(dst)*size])
 		return

@@ -98,6 +98,15 @@ func (l *LowRank) Release() {
 	*l = LowRank{}
 }
 
+// Freeze marks all parameters as not learning: no gradient is computed or kept.
+func Freeze(layers []Layer) {
+	for _, l := range layers {
+		for _, p := range l.Params() {
+			p.Frozen = true
+		}
+	}
+}
+
 // freeze marks what does not learn where there are adapters: everything else.
 func freeze(layers []Layer) {
 	for _, l := range layers {

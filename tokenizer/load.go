@@ -42,7 +42,35 @@ func Load(path string) (*Tokenizer, error) {
 	if err := t.findEnd(dir); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	t.findBegin(dir)
 	return t, nil
+}
+
+// findBegin takes bos_token of tokenizer_config.json, where it is used.
+func (t *Tokenizer) findBegin(dir string) {
+	var c struct {
+		BOS json.RawMessage `json:"bos_token"`
+		Add *bool           `json:"add_bos_token"`
+	}
+	text, err := read(filepath.Join(dir, "tokenizer_config.json"))
+	if err != nil || json.Unmarshal(text, &c) != nil || c.Add != nil && !*c.Add {
+		return
+	}
+	if id, ok := t.ID(content(c.BOS)); ok {
+		t.begin = []int32{id}
+	}
+}
+
+// content is the text of a token that is written as itself or as an object.
+func content(text json.RawMessage) string {
+	var s string
+	var o struct {
+		Content string `json:"content"`
+	}
+	if json.Unmarshal(text, &s) != nil && json.Unmarshal(text, &o) == nil {
+		s = o.Content
+	}
+	return s
 }
 
 func exists(path string) bool { _, err := os.Stat(path); return err == nil }
@@ -163,13 +191,7 @@ func (t *Tokenizer) findEnd(dir string) error {
 		if text, err := read(filepath.Join(dir, name)); err != nil || json.Unmarshal(text, &c) != nil || len(c.EOS) == 0 {
 			continue
 		}
-		var s string
-		var o struct {
-			Content string `json:"content"`
-		}
-		if json.Unmarshal(c.EOS, &s) != nil && json.Unmarshal(c.EOS, &o) == nil {
-			s = o.Content
-		}
+		s := content(c.EOS)
 		if s == "" {
 			continue
 		}

@@ -16,6 +16,7 @@ type Tokenizer struct {
 	cutters []cutter
 	undo    []undoer
 	end     int32 // -1 while unknown
+	begin   []int32
 
 	seen sync.Map // piece → []int32
 	size sync.Mutex
@@ -30,6 +31,9 @@ func (t *Tokenizer) Vocab() int { return len(t.bpe.texts) }
 
 // End is the id of the end-of-text token.
 func (t *Tokenizer) End() int32 { return t.end }
+
+// Begin is the token that a model expects before a text; none where the files name none.
+func (t *Tokenizer) Begin() []int32 { return t.begin }
 
 // ID is the id of a token's text as the vocabulary writes it.
 func (t *Tokenizer) ID(token string) (int32, bool) {

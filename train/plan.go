@@ -14,6 +14,7 @@ type plan struct {
 	sched   *schedule.Schedule
 	layers  [][2]int  // flat model layers from, to of each virtual stage
 	weights nn.Source // what training starts from
+	frozen  bool      // nothing learns: no gradients, no optimizer states
 }
 
 // newPlan derives mesh, schedule and layer cut from a validated configuration.

@@ -86,17 +86,11 @@ func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	switch from := p.cfg.Model.From; {
-	case opts.Weights != nil:
-		p.weights = opts.Weights
-	case from != "":
-		w, err := openWeights(p.cfg)
-		if err != nil {
-			return nil, err
-		}
-		defer w.Close()
-		p.weights = w
+	closed, err := p.start(opts)
+	if err != nil {
+		return nil, err
 	}
+	defer closed()
 	sum := fmt.Sprintf("%016x", corpus.Sum())
 	start := 0
 	if c := opts.Resume; c != nil {
@@ -154,6 +148,22 @@ func openWeights(cfg *configs.Config) (*hf.Weights, error) {
 	return w, nil
 }
 
+// start finds the weights to start from. closed ends their use.
+func (p *plan) start(opts Options) (closed func() error, err error) {
+	switch from := p.cfg.Model.From; {
+	case opts.Weights != nil:
+		p.weights = opts.Weights
+	case from != "" && opts.Resume == nil:
+		w, err := openWeights(p.cfg)
+		if err != nil {
+			return nil, err
+		}
+		p.weights = w
+		return w.Close, nil
+	}
+	return func() error { return nil }, nil
+}
+
 // run is what the ranks of one process share: read-only but for the records, which have a slot a rank.
 type run struct {
 	plan   *plan
@@ -165,7 +175,8 @@ type run struct {
 	folder *folder
 	sample string
 	keep   *keeper
-	done   int // steps of the checkpoint that the run goes on from
+	done   int                                        // steps of the checkpoint that the run goes on from
+	use    func(ctx context.Context, w *Worker) error // in place of training, where the model does not learn
 }
 
 func (r *run) start(ctx context.Context) error {
@@ -216,6 +227,9 @@ func (r *run) rank(ctx context.Context, world *local.World, rank int) error {
 	defer w.Close()
 	if err := r.after(0, w); err != nil {
 		return err
+	}
+	if r.use != nil {
+		return r.use(ctx, w)
 	}
 	s := r.keep.newSaver(ctx)
 	defer s.cancel()

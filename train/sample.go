@@ -20,7 +20,7 @@ import (
 func (r *run) generate(ctx context.Context, w *Worker) (string, error) {
 	tok := r.corpus.Tokenizer
 	cfg := r.plan.cfg
-	ids, err := tok.Encode([]int32{tok.End()}, []byte(cfg.Train.Sample))
+	ids, err := tok.Encode(data.Begin(tok), []byte(cfg.Train.Sample))
 	if err != nil {
 		return "", fmt.Errorf("train.sample: %w", err)
 	}

@@ -80,6 +80,11 @@ func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transp
 	if err != nil {
 		return nil, err
 	}
+	if p.frozen {
+		for _, list := range layers {
+			nn.Freeze(list)
+		}
+	}
 	var units []zero.Unit
 	for i, s := range mine {
 		st := &stage{id: s, layers: layers[i], unit: len(units), last: s == p.sched.Stages-1, saved: map[int][]nn.Saved{}, micros: p.cfg.Pipeline.Microbatches}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,20 +39,29 @@ func addConfigFlags(cmd *cobra.Command) {
 
 // loadConfig reads the file and applies the flags, in the order: file, --set, short flags.
 func loadConfig(cmd *cobra.Command, path string) (*configs.Config, error) {
-	overrides, err := cmd.Flags().GetStringArray("set")
+	overrides, err := overridesOf(cmd)
 	if err != nil {
 		return nil, err
-	}
-	for _, f := range shortFlags {
-		if flag := cmd.Flags().Lookup(f.name); flag != nil && flag.Changed {
-			overrides = append(overrides, f.key+"="+flag.Value.String())
-		}
 	}
 	cfg, err := configs.Load(path, overrides)
 	if err != nil && !errors.As(err, &configs.Problems{}) {
 		return nil, requestError{err} // the file cannot be read
 	}
 	return cfg, err
+}
+
+// overridesOf are the keys that flags set, --set first.
+func overridesOf(cmd *cobra.Command) ([]string, error) {
+	overrides, err := cmd.Flags().GetStringArray("set")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range append(slices.Clone(shortFlags), sampleFlags...) {
+		if flag := cmd.Flags().Lookup(f.name); flag != nil && flag.Changed {
+			overrides = append(overrides, f.key+"="+flag.Value.String())
+		}
+	}
+	return overrides, nil
 }
 
 func trainCmd() *cobra.Command {
