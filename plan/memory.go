@@ -20,8 +20,8 @@ type Memory struct {
 
 // memory adds up pipeline rank r.
 func (p *paper) memory(c Cluster, r int) Memory {
-	w, g, s := p.ranks[r].layout.Elements()
-	largest := float64(p.ranks[r].layout.Largest())
+	l := p.ranks[r].layout
+	w, g, s, largest := l.weights, l.gradients, l.states, float64(l.largest)
 	size, grad := float64(c.element()), float64(c.GradientBytes)
 	m := Memory{
 		Weights: float64(w) * size, Gradients: float64(g) * grad, States: float64(s) * float64(c.StateBytes),
@@ -73,38 +73,14 @@ func (p *paper) activations(r int) int64 {
 		if crosses && here(from) {
 			held -= message // the op takes it over
 		}
-		var peak int64
-		held, peak = p.op(p.ranks[r].layers[o.Stage], o.Kind, held)
-		most = max(most, peak)
+		if o.Kind != schedule.U {
+			sum := &p.stages[o.Stage].sums[o.Kind]
+			most = max(most, held+sum.peak)
+			held += sum.after
+		}
 		if crosses && here(to) {
 			held += message
 		}
 	}
 	return most
-}
-
-// op runs the layers of a stage: what is held after it, and the most in between.
-func (p *paper) op(layers []Layer, k schedule.Kind, held int64) (after, most int64) {
-	switch k {
-	case schedule.F:
-		for _, l := range layers {
-			most = max(most, held+l.PeakF)
-			held += l.Kept
-		}
-	case schedule.B:
-		for i := len(layers) - 1; i >= 0; i-- {
-			most = max(most, held+layers[i].PeakB)
-			held -= layers[i].Kept
-		}
-	case schedule.I:
-		for i := len(layers) - 1; i >= 0; i-- {
-			most = max(most, held+layers[i].PeakI)
-			held += layers[i].Residue - layers[i].Kept
-		}
-	case schedule.W:
-		for _, l := range layers {
-			held -= l.Residue
-		}
-	}
-	return held, most
 }

@@ -16,34 +16,45 @@ type paper struct {
 	cfg    *configs.Config // resolved
 	mesh   mesh.Mesh
 	sched  *schedule.Schedule
-	layers []Layer
+	stages []stage
+	ops    [][schedule.NumKinds]int64 // of a step, by virtual stage
 	ranks  []rank
 	float  tensor.DType
+
+	planner *Planner
+}
+
+// stage is a virtual stage on paper.
+type stage struct {
+	layers []Layer
+	sums   [schedule.NumKinds]sum
 }
 
 // newPaper lays a validated configuration out.
-func newPaper(cfg *configs.Config, float tensor.DType, price Kernels) (*paper, error) {
+func (pl *Planner) newPaper(cfg *configs.Config) (*paper, error) {
 	cfg = configs.Resolved(cfg)
-	p := &paper{cfg: cfg, float: float}
+	p := &paper{cfg: cfg, float: pl.float, planner: pl}
 	var err error
 	if p.mesh, err = cfg.Mesh.Grid(); err != nil {
 		return nil, err
 	}
-	if p.sched, err = configs.Schedule(cfg); err != nil {
+	if p.sched, err = pl.schedules.of(cfg); err != nil {
 		return nil, err
 	}
 	runs, err := configs.Runs(cfg, p.sched.Stages)
 	if err != nil {
 		return nil, err
 	}
-	if p.layers, err = layersOf(cfg, float, price); err != nil {
+	layers, err := pl.layersOf(cfg)
+	if err != nil {
 		return nil, fmt.Errorf("on paper: %w", err)
 	}
-	kit, err := kitOf(cfg, NewSheet(float, price), &comm.Ledger{})
-	if err != nil {
-		return nil, err
+	for _, r := range runs {
+		list := layers[r[0]:r[1]]
+		p.stages = append(p.stages, stage{list, sums(list)})
 	}
-	p.ranks, err = ranksOf(cfg, p.sched, runs, p.layers, kit)
+	p.ops = counts(p.sched)
+	p.ranks, err = pl.ranksOf(cfg, p.sched, runs)
 	return p, err
 }
 
@@ -84,21 +95,21 @@ func New(cfg *configs.Config) (*Plan, error) {
 }
 
 // On plans a validated configuration on a cluster.
-func On(cfg *configs.Config, c Cluster) (*Plan, error) {
-	float := tensor.BF16
-	if c.Precision == "fp32" {
-		float = tensor.F32
-	}
-	p, err := newPaper(cfg, float, c)
+func On(cfg *configs.Config, c Cluster) (*Plan, error) { return NewPlanner(c, nil).Plan(cfg) }
+
+// Plan plans a validated configuration. Its timeline is good until the planner's next plan.
+func (pl *Planner) Plan(cfg *configs.Config) (*Plan, error) {
+	p, err := pl.newPaper(cfg)
 	if err != nil {
 		return nil, err
 	}
+	c := pl.c
 	out := &Plan{
 		Layout: label(p.cfg), Cluster: c.Name, Ranks: p.mesh.Size(), Config: p.cfg, Device: c, Sched: p.sched,
-		Traffic: stepTraffic(p.cfg, p.sched, p.ranks, int64(c.element())), Schedule: schedule.InFlight(p.sched),
+		Traffic: p.traffic(int64(c.element())), Schedule: schedule.InFlight(p.sched),
 		Tokens: p.cfg.Train.Batch * p.cfg.Model.Sequence,
 	}
-	out.Parameters, err = parameters(p.cfg)
+	out.Parameters, err = pl.parameters(p.cfg.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +133,8 @@ func On(cfg *configs.Config, c Cluster) (*Plan, error) {
 }
 
 // parameters counts the whole model's.
-func parameters(cfg *configs.Config) (int64, error) {
-	layers, err := nn.Whole(cfg.Model)
+func parameters(model nn.Config) (int64, error) {
+	layers, err := nn.Whole(model)
 	if err != nil {
 		return 0, err
 	}
@@ -143,15 +154,11 @@ func parameters(cfg *configs.Config) (int64, error) {
 // flops is what the model needs for a step, and what the ranks do for it.
 func (p *paper) flops() (model, hardware float64) {
 	side := float64(p.mesh.Size() / p.mesh.Degree(mesh.PP))
-	for r, ops := range p.sched.Ranks {
-		for _, o := range ops {
-			for _, l := range p.ranks[r].layers[o.Stage] {
-				hardware += passOf(l, o.Kind).FLOPs * side
-				if o.Kind == schedule.F {
-					model += 3 * l.F.FLOPs * side // backward is twice the forward
-				}
-			}
+	for i, st := range p.stages {
+		for kind, n := range p.ops[i] {
+			hardware += st.sums[kind].flops * float64(n) * side
 		}
+		model += 3 * st.sums[schedule.F].flops * float64(p.ops[i][schedule.F]) * side // backward is twice the forward
 	}
 	return model, hardware
 }
@@ -196,11 +203,11 @@ func floatOf(cfg *configs.Config) tensor.DType {
 // Traffic is the calls and bytes of one training step summed over all ranks, by axis and kind: what the ledger of a run on
 // this machine counts. Bytes along the expert axis are those of tokens spread as a router of zeros spreads them.
 func Traffic(cfg *configs.Config) ([]comm.Entry, error) {
-	p, err := newPaper(cfg, floatOf(cfg), free{})
+	p, err := newPlanner(Cluster{}, free{}, floatOf(cfg), nil).newPaper(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return stepTraffic(p.cfg, p.sched, p.ranks, int64(p.float.Size())), nil
+	return p.traffic(int64(p.float.Size())), nil
 }
 
 // free prices nothing.

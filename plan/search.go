@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -54,28 +55,37 @@ func Search(ctx context.Context, base *configs.Config, c Cluster, l Limits) (*Fo
 	var mu sync.Mutex
 	var fits, misses []Choice
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for _, cfg := range list {
+	var schedules Schedules
+	var next atomic.Int64
+	for range runtime.GOMAXPROCS(0) {
 		g.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return context.Cause(ctx)
+			pl := NewPlanner(c, &schedules)
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(list) {
+					return nil
+				}
+				cfg := list[i]
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if !l.Everything && leastStates(cfg, c) > l.Memory {
+					continue
+				}
+				p, err := pl.Plan(cfg)
+				if err != nil {
+					return fmt.Errorf("%s: %w", label(configs.Resolved(cfg)), err)
+				}
+				p.Step.Timeline = nil // the planner's own
+				mu.Lock()
+				found.Tried++
+				if p.Fits {
+					fits = append(fits, Choice{cfg, p})
+				} else {
+					misses = append(misses, Choice{cfg, p})
+				}
+				mu.Unlock()
 			}
-			if !l.Everything && leastStates(cfg, c) > l.Memory {
-				return nil
-			}
-			p, err := On(cfg, c)
-			if err != nil {
-				return fmt.Errorf("%s: %w", label(configs.Resolved(cfg)), err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			found.Tried++
-			if p.Fits {
-				fits = append(fits, Choice{cfg, p})
-			} else {
-				misses = append(misses, Choice{cfg, p})
-			}
-			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {

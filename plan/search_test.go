@@ -103,8 +103,13 @@ func BenchmarkPlan(b *testing.B) {
 			m := nn.Config{Family: nn.GPT2, Layers: c.layers, Width: 4096, Heads: 32, Vocab: 51200, Sequence: 2048, Recompute: "full"}
 			dp := c.rank / 8 / c.pp
 			cfg := big(m, 8, c.pp, dp, c.micros, c.micros*dp)
+			c, err := plan.ClusterOf(cfg.Cluster)
+			if err != nil {
+				b.Fatal(err)
+			}
+			planner := plan.NewPlanner(c, nil)
 			for b.Loop() {
-				if _, err := plan.New(cfg); err != nil {
+				if _, err := planner.Plan(cfg); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -58,7 +58,7 @@ func newClock(p *paper, c Cluster) *clock {
 			k.costs[stage] = map[schedule.Kind]opCost{}
 			for _, kind := range []schedule.Kind{schedule.F, schedule.I, schedule.W, schedule.B} {
 				var o opCost
-				for _, l := range rk.layers[stage] {
+				for _, l := range k.stages[stage].layers {
 					pass := passOf(l, kind)
 					issue := k.c.Host * float64(pass.Kernels)
 					o.compute += max(pass.Compute, issue)
@@ -147,7 +147,7 @@ func (k *clock) reduction(r int) float64 {
 // update is the time of a rank's U op: other axes' sums, the norm, the update, and parameters made whole.
 func (k *clock) update(r int) float64 {
 	layout := k.ranks[r].layout
-	_, g, s := layout.Elements()
+	g, s := layout.gradients, layout.states
 	size := float64(k.c.element())
 	t := k.c.Pass(float64(g)*float64(k.c.GradientBytes)) + // the norm
 		k.c.Pass(float64(s)*(2*float64(k.c.StateBytes)+float64(k.c.GradientBytes)+size))
@@ -162,7 +162,7 @@ func (k *clock) update(r int) float64 {
 			}
 		}
 	}
-	spans, tied := layout.SpanTraffic()
+	spans, tied := layout.spans, layout.tied
 	for span, l := range spans {
 		axis := "tp"
 		if span.Size > 0 {
@@ -187,16 +187,20 @@ func (k *clock) step() (Step, error) {
 		reduce[r], update[r] = k.reduction(r), k.update(r)
 	}
 	occupancy, latency := k.c.Message(float64(messageBytes(k.cfg, int64(k.c.element()))), k.mesh, mesh.PP)
-	rankOf := k.sched.Place
+	took := make([][schedule.NumKinds]time.Duration, k.sched.Stages)
+	for stage := range took {
+		for kind, o := range k.costs[stage] {
+			took[stage][kind] = duration(o.seconds())
+		}
+		took[stage][schedule.R] = duration(reduce[k.sched.Place[stage]] / float64(k.sched.Chunks()))
+	}
+	last := duration(maxOf(update))
 	costs := schedule.Costs{
 		Time: func(o schedule.Op) time.Duration {
-			switch o.Kind {
-			case schedule.R:
-				return duration(reduce[rankOf[o.Stage]] / float64(k.sched.Chunks()))
-			case schedule.U:
-				return duration(maxOf(update))
+			if o.Kind == schedule.U {
+				return last
 			}
-			return duration(k.costs[o.Stage][o.Kind].seconds())
+			return took[o.Stage][o.Kind]
 		},
 		Move: func(schedule.Op, int, int) schedule.Transfer {
 			return schedule.Transfer{Latency: duration(latency), Occupancy: duration(occupancy)}
@@ -204,7 +208,7 @@ func (k *clock) step() (Step, error) {
 		Beside:  k.cfg.Zero.Overlap,
 		Barrier: true,
 	}
-	t, err := schedule.Simulate(k.sched, costs)
+	t, err := k.planner.simulate(k.sched, costs)
 	if err != nil {
 		return Step{}, err
 	}

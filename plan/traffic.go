@@ -4,16 +4,14 @@ import (
 	"triax/comm"
 	"triax/configs"
 	"triax/mesh"
-	"triax/nn"
 	"triax/schedule"
 	"triax/zero"
 )
 
-// rank is one pipeline rank on paper: the layers of its virtual stages, and its parameters' buckets.
+// rank is one pipeline rank on paper: its virtual stages, and its parameters' buckets.
 type rank struct {
 	stages []int
-	layers map[int][]Layer // by virtual stage
-	layout *zero.Layout
+	layout *layout
 	lines  []zero.Line // calls of one step of one data rank
 }
 
@@ -26,53 +24,47 @@ func sizesOf(m configs.MeshConfig) zero.Sizes {
 }
 
 // ranksOf lays the model out over the pipeline ranks of a schedule; runs are the flat layers of each virtual stage.
-func ranksOf(cfg *configs.Config, s *schedule.Schedule, runs [][2]int, layers []Layer, kit nn.Kit) ([]rank, error) {
+func (pl *Planner) ranksOf(cfg *configs.Config, s *schedule.Schedule, runs [][2]int) ([]rank, error) {
 	out := make([]rank, len(s.Ranks))
+	at := make([]int, s.Stages) // a stage's place among its rank's
+	for stage, r := range s.Place {
+		at[stage] = len(out[r].stages)
+		out[r].stages = append(out[r].stages, stage)
+	}
 	for r := range out {
-		out[r].layers = map[int][]Layer{}
-		var mine [][2]int
-		for stage, at := range s.Place {
-			if at == r {
-				out[r].stages = append(out[r].stages, stage)
-				out[r].layers[stage] = layers[runs[stage][0]:runs[stage][1]]
-				mine = append(mine, runs[stage])
-			}
+		mine := make([][2]int, 0, len(out[r].stages))
+		for _, stage := range out[r].stages {
+			mine = append(mine, runs[stage])
 		}
-		built, err := nn.Build(cfg.Model, kit, mine)
+		l, err := pl.layoutOf(cfg, mine)
 		if err != nil {
 			return nil, err
 		}
-		var units []zero.Unit
-		for i, stage := range out[r].stages {
-			for _, l := range built[i] {
-				units = append(units, zero.Unit{Stage: stage, Params: l.Params()})
-			}
-		}
-		out[r].layout = zero.NewLayout(cfg.Zero, units, sizesOf(cfg.Mesh))
-		out[r].lines = out[r].layout.Traffic(walk(s.Ranks[r]))
+		out[r].layout = l
+		out[r].lines = l.Traffic(walk(s.Ranks[r], at))
 	}
 	return out, nil
 }
 
 // walk yields a rank's line as package zero sees it.
-func walk(ops []schedule.Op) func(do func(zero.Pass, int)) {
-	passes := map[schedule.Kind]zero.Pass{schedule.F: zero.Forward, schedule.I: zero.Input, schedule.W: zero.Weight, schedule.B: zero.Both}
+func walk(ops []schedule.Op, at []int) func(do func(zero.Pass, int)) {
+	passes := [schedule.NumKinds]zero.Pass{schedule.F: zero.Forward, schedule.I: zero.Input, schedule.W: zero.Weight, schedule.B: zero.Both}
 	return func(do func(zero.Pass, int)) {
 		for _, o := range ops {
-			if p, ok := passes[o.Kind]; ok {
-				do(p, o.Stage)
+			if o.Kind != schedule.R && o.Kind != schedule.U {
+				do(passes[o.Kind], at[o.Stage])
 			}
 		}
 	}
 }
 
-// traffic is the calls of one step, summed over all ranks, as a run's ledger counts them.
-type traffic struct {
+// book is the calls of one step, summed over all ranks, as a run's ledger counts them.
+type book struct {
 	ledger comm.Ledger
 	bytes  int64 // of an element
 }
 
-func (t *traffic) add(axis string, kind comm.CallKind, group int, times, calls, bytes int64) {
+func (t *book) add(axis string, kind comm.CallKind, group int, times, calls, bytes int64) {
 	if calls == 0 || group == 1 {
 		return
 	}
@@ -83,23 +75,25 @@ func (t *traffic) add(axis string, kind comm.CallKind, group int, times, calls, 
 	}})
 }
 
-// stepTraffic adds up a whole step.
-func stepTraffic(cfg *configs.Config, s *schedule.Schedule, ranks []rank, element int64) []comm.Entry {
-	t := &traffic{bytes: element}
-	m := cfg.Mesh
+// traffic adds up a whole step, elements being so many bytes.
+func (p *paper) traffic(element int64) []comm.Entry {
+	t := &book{bytes: element}
+	cfg, s, m := p.cfg, p.sched, p.cfg.Mesh
 	side := int64(m.World() / m.PP) // ranks with the same pipeline coordinate
-	for r, rk := range ranks {
-		for _, o := range s.Ranks[r] {
-			for _, l := range rk.layers[o.Stage] {
-				for _, e := range passOf(l, o.Kind).Comm {
-					t.ledger.Merge([]comm.Entry{times(e, side)})
+	for i, st := range p.stages {
+		for kind, n := range p.ops[i] {
+			for _, e := range st.sums[kind].comm {
+				if n > 0 {
+					t.ledger.Merge([]comm.Entry{times(e, side*n)})
 				}
 			}
 		}
+	}
+	for _, rk := range p.ranks {
 		for _, line := range rk.lines {
 			t.add(line.Axis, line.Kind, line.Group, side, line.Calls, line.Elements*element)
 		}
-		spans, tied := rk.layout.SpanTraffic()
+		spans, tied := rk.layout.spans, rk.layout.tied
 		shards := int64(sizesOf(m).Shards)
 		for span, line := range spans {
 			axis, group := "tp", m.TP

@@ -1,6 +1,8 @@
 package zero
 
 import (
+	"slices"
+
 	"triax/comm"
 	"triax/nn"
 )
@@ -138,8 +140,40 @@ func (l *Layout) Traffic(walk func(do func(Pass, int))) []Line {
 	return out
 }
 
-// count walks the passes as Gather, Free, OpenGrad and CloseGrad see them.
+// count is how often each bucket is gathered and reduce-scattered. Without KeepAfterForward every pass gathers anew, and the order of the
+// passes does not matter.
 func (l *Layout) count(walk func(do func(Pass, int))) (gathers, scatters map[*bucket]int64) {
+	if l.cfg.KeepAfterForward {
+		return l.follow(walk)
+	}
+	var passes [][4]int64 // by virtual stage
+	walk(func(p Pass, stage int) {
+		for stage >= len(passes) {
+			passes = append(passes, [4]int64{})
+		}
+		passes[stage][p]++
+	})
+	gathers, scatters = map[*bucket]int64{}, map[*bucket]int64{}
+	for i, u := range l.units {
+		if u.Stage < len(passes) {
+			n := passes[u.Stage]
+			for _, b := range l.of[i] {
+				gathers[b] += n[Forward] + n[Input] + n[Both]
+			}
+		}
+	}
+	for _, b := range l.buckets {
+		for stage := range b.uses {
+			if stage < len(passes) && !b.frozen {
+				scatters[b] += passes[stage][Weight] + passes[stage][Both]
+			}
+		}
+	}
+	return gathers, scatters
+}
+
+// follow walks the passes as Gather, Free, OpenGrad and CloseGrad see them.
+func (l *Layout) follow(walk func(do func(Pass, int))) (gathers, scatters map[*bucket]int64) {
 	gathers, scatters = map[*bucket]int64{}, map[*bucket]int64{}
 	users, left := map[*bucket]int{}, map[*bucket]int{}
 	gather := func(u int) {
@@ -201,10 +235,19 @@ func (l *Layout) SpanTraffic() (spans map[nn.Span]Line, tied Line) {
 	if l.cfg.Stage == 0 {
 		parts = 1
 	}
+	var owing []*bucket
+	for _, b := range learning(l.buckets) {
+		if b.tied || slices.ContainsFunc(b.params, func(p *nn.Param) bool { return p.Tied || len(p.Sum) > 0 }) {
+			owing = append(owing, b)
+		}
+	}
+	if len(owing) == 0 {
+		return spans, tied
+	}
 	for place := range parts {
 		mine := map[nn.Span]int64{}
 		var tiedHere int64
-		for _, b := range learning(l.buckets) {
+		for _, b := range owing {
 			lo, hi := 0, b.padded
 			if l.cfg.Stage > 0 {
 				s := b.padded / l.shards(b.expert)
