@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,9 @@ func (e Export) config() (map[string]any, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		if err := json.Unmarshal(text, &c); err != nil {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber() // what is taken over stays as it is written
+		if err := d.Decode(&c); err != nil {
 			return nil, "", fmt.Errorf("%s: %w", filepath.Join(e.Like, "config.json"), err)
 		}
 		if t, _ := c["model_type"].(string); t == "mistral" && kind == "llama" {
@@ -36,7 +39,7 @@ func (e Export) config() (map[string]any, string, error) {
 	}
 	c["model_type"], c["architectures"] = kind, []string{architectures[kind]}
 	c["dtype"], c["torch_dtype"] = torchNames[e.DType], torchNames[e.DType]
-	c["vocab_size"], c["tie_word_embeddings"], c["initializer_range"] = m.Vocab, m.Tied, m.InitStd
+	c["vocab_size"], c["tie_word_embeddings"], c["initializer_range"] = m.Vocab, m.Tied, decimal(m.InitStd)
 	if kind == "gpt2" {
 		e.gpt2Keys(c, m)
 	} else {
@@ -80,17 +83,17 @@ func exportable(m nn.Config, kind string) error {
 
 func (e Export) gpt2Keys(c map[string]any, m nn.Config) {
 	c["n_layer"], c["n_embd"], c["n_head"], c["n_positions"], c["n_inner"] = m.Layers, m.Width, m.Heads, m.Positions, m.Hidden
-	c["layer_norm_epsilon"], c["activation_function"] = m.Eps, "gelu_new"
+	c["layer_norm_epsilon"], c["activation_function"] = decimal(m.Eps), "gelu_new"
 	c["scale_attn_weights"], c["scale_attn_by_inverse_layer_idx"] = true, false
 	if e.Like == "" {
-		c["attn_pdrop"], c["embd_pdrop"], c["resid_pdrop"] = m.Dropout, m.Dropout, m.Dropout
+		c["attn_pdrop"], c["embd_pdrop"], c["resid_pdrop"] = decimal(m.Dropout), decimal(m.Dropout), decimal(m.Dropout)
 	}
 }
 
 func (e Export) llamaKeys(c map[string]any, m nn.Config) {
 	c["num_hidden_layers"], c["hidden_size"], c["num_attention_heads"], c["num_key_value_heads"] = m.Layers, m.Width, m.Heads, m.KVHeads
 	c["head_dim"], c["intermediate_size"], c["max_position_embeddings"] = m.HeadDim, m.Hidden, m.Positions
-	c["rms_norm_eps"], c["rope_theta"], c["hidden_act"] = m.Eps, m.RopeBase, "silu"
+	c["rms_norm_eps"], c["rope_theta"], c["hidden_act"] = decimal(m.Eps), decimal(m.RopeBase), "silu"
 	c["attention_bias"], c["sliding_window"] = false, nil
 	c["rope_scaling"] = ropeKeys(m)
 	if _, newer := c["rope_parameters"]; newer {
@@ -98,22 +101,34 @@ func (e Export) llamaKeys(c map[string]any, m nn.Config) {
 		if r == nil {
 			r = map[string]any{"rope_type": "default"}
 		}
-		r["rope_theta"] = m.RopeBase
+		r["rope_theta"] = decimal(m.RopeBase)
 		c["rope_parameters"] = r
 		delete(c, "rope_scaling")
 		delete(c, "rope_theta")
 	}
 }
 
+// decimal is a number that is written with a point, as transformers demands of some.
+type decimal float64
+
+// MarshalJSON writes 8.0 where encoding/json would write 8.
+func (d decimal) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(float64(d))
+	if err == nil && !bytes.ContainsAny(text, ".e") {
+		text = append(text, ".0"...)
+	}
+	return text, err
+}
+
 // ropeKeys is the scaling; nil for none.
 func ropeKeys(m nn.Config) map[string]any {
-	r := map[string]any{"rope_type": m.RopeScaling, "factor": m.RopeFactor}
+	r := map[string]any{"rope_type": m.RopeScaling, "factor": decimal(m.RopeFactor)}
 	switch m.RopeScaling {
 	case nn.RopeLinear:
 	case nn.RopeLlama3:
-		r["low_freq_factor"], r["high_freq_factor"], r["original_max_position_embeddings"] = m.RopeLow, m.RopeHigh, m.RopeOriginal
+		r["low_freq_factor"], r["high_freq_factor"], r["original_max_position_embeddings"] = decimal(m.RopeLow), decimal(m.RopeHigh), m.RopeOriginal
 	case nn.RopeYaRN:
-		r["beta_slow"], r["beta_fast"], r["original_max_position_embeddings"], r["attention_factor"] = m.RopeLow, m.RopeHigh, m.RopeOriginal, m.RopeAttention
+		r["beta_slow"], r["beta_fast"], r["original_max_position_embeddings"], r["attention_factor"] = decimal(m.RopeLow), decimal(m.RopeHigh), m.RopeOriginal, decimal(m.RopeAttention)
 	default:
 		return nil
 	}
