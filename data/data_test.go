@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -272,4 +273,37 @@ func ExampleSet() {
 	// 3 samples of 4 tokens, 2 steps an epoch
 	// "rld<|endoftext|>" → 3 valid targets
 	// "hell" → 4 valid targets
+}
+
+// TestPublishedTokenizer: a text is read through the tokenizer.json of a published model, in whole documents, and its ids are that file's.
+func TestPublishedTokenizer(t *testing.T) {
+	path := "../tokenizer/testdata/llama2"
+	text := filepath.Join(t.TempDir(), "text.txt")
+	if err := os.WriteFile(text, []byte("The quick brown fox 🙂"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(Config{Source: []string{text}, Tokenizer: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := NewTokenizer(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := tok.Encode(nil, []byte("The quick brown fox 🙂"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want = append(want, tok.End()); !slices.Equal(c.tokens, want) {
+		t.Errorf("tokens %v, want %v", c.tokens, want)
+	}
+	if back := tok.Decode(want[:len(want)-1]); back != "The quick brown fox 🙂" {
+		t.Errorf("back %q", back)
+	}
+	if n := VocabOf(path); n != tok.Vocab() || n != 902 {
+		t.Errorf("vocabulary %d and %d", n, tok.Vocab())
+	}
+	if _, err := Open(Config{Source: []string{text}, Tokenizer: "./nowhere/tokenizer.json"}); err == nil || !strings.Contains(err.Error(), "data.tokenizer") {
+		t.Errorf("a file that is not there: %v", err)
+	}
 }

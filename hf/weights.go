@@ -67,9 +67,6 @@ func sane(m nn.Config) error {
 			return fmt.Errorf("a size of %d", n)
 		}
 	}
-	if m.Layers > 1<<14 {
-		return fmt.Errorf("%d layers", m.Layers)
-	}
 	return m.Resolved().Validate()
 }
 
@@ -157,6 +154,9 @@ func (w *Weights) full(name string) string {
 // Fits says by name what keeps a model from starting from these weights: m is Model with other choices of how to train it.
 func (w *Weights) Fits(m nn.Config) error {
 	m = m.Resolved()
+	if m.Layers > len(w.arrays) { // what is built to compare is not larger than what was read
+		return fmt.Errorf("num_hidden_layers = %d: the files have %d tensors", m.Layers, len(w.arrays))
+	}
 	layers, err := nn.Whole(m)
 	if err != nil {
 		return err
