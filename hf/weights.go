@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync/atomic"
 
 	"triax/checkpoint/safetensors"
 	"triax/nn"
@@ -26,6 +27,7 @@ type Weights struct {
 	layout layout
 	files  []*safetensors.File
 	arrays map[string]array
+	read   atomic.Int64 // bytes since pages were given back
 }
 
 // array is a tensor of the folder.
@@ -236,6 +238,23 @@ func (w *Weights) Values(dst []float64, p *nn.Param, first int) error {
 		return fmt.Errorf("%s has no tensor for it", w.Dir)
 	}
 	at.read(dst, a, p, first)
+	return w.tidy(len(dst) * a.DType.Size())
+}
+
+// tidyBytes is how much is read before pages are given back.
+const tidyBytes = 64 << 20
+
+// tidy keeps the pages of the files from adding up in the process's memory beside the parameters.
+func (w *Weights) tidy(read int) error {
+	if w.read.Add(int64(read)) < tidyBytes {
+		return nil
+	}
+	w.read.Store(0)
+	for _, f := range w.files {
+		if err := f.Forget(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

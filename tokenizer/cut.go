@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -39,8 +40,11 @@ func compile(text string) (pattern, error) {
 	if len(text) > 4096 {
 		return p, fmt.Errorf("a pattern of %d bytes", len(text))
 	}
-	var err error
-	if p.re, err = regexp.Compile(unicodeSpaces(text)); err != nil {
+	wide, err := unicodeClasses(text)
+	if err != nil {
+		return p, fmt.Errorf("pattern %q: %w", text, err)
+	}
+	if p.re, err = regexp.Compile(wide); err != nil {
 		return p, fmt.Errorf("pattern %q: %w", text, err)
 	}
 	if p.re.NumSubexp() != p.spaces {
@@ -49,25 +53,25 @@ func compile(text string) (pattern, error) {
 	return p, nil
 }
 
-// unicodeSpaces widens \s and \S.
-func unicodeSpaces(text string) string {
+// wordSet is Unicode's word characters inside a class.
+const wordSet = `\p{L}\p{M}\p{N}\p{Pc}`
+
+// unicodeClasses widens \s, \S, \d and \w, which tokenizer files mean for all of Unicode, and refuses what Go would read otherwise: other
+// classes of that kind, classes inside classes and their intersections.
+func unicodeClasses(text string) (string, error) {
 	var s strings.Builder
 	inClass := false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '\\' && i+1 < len(text):
 			i++
-			switch {
-			case text[i] == 's' && inClass:
-				s.WriteString(spaceSet)
-			case text[i] == 's':
-				s.WriteString("[" + spaceSet + "]")
-			case text[i] == 'S' && !inClass:
-				s.WriteString("[^" + spaceSet + "]")
-			default:
-				s.WriteByte(c)
-				s.WriteByte(text[i])
+			wide, err := widen(text[i], inClass)
+			if err != nil {
+				return "", err
 			}
+			s.WriteString(wide)
+		case c == '[' && inClass, c == '&' && inClass && strings.HasPrefix(text[i:], "&&"):
+			return "", errors.New("classes inside classes, and intersections, are not supported")
 		case c == '[' || c == ']':
 			inClass = c == '['
 			s.WriteByte(c)
@@ -75,7 +79,23 @@ func unicodeSpaces(text string) string {
 			s.WriteByte(c)
 		}
 	}
-	return s.String()
+	return s.String(), nil
+}
+
+// widen is the escape \c.
+func widen(c byte, inClass bool) (string, error) {
+	set := map[byte]string{'s': spaceSet, 'd': `\p{Nd}`, 'w': wordSet}[c]
+	switch {
+	case set != "" && inClass:
+		return set, nil
+	case set != "":
+		return "[" + set + "]", nil
+	case c == 'S' && !inClass:
+		return "[^" + spaceSet + "]", nil
+	case strings.IndexByte("SDWbBhHRXK", c) >= 0:
+		return "", fmt.Errorf("\\%c here is not supported", c)
+	}
+	return `\` + string(c), nil
 }
 
 // matches yields the borders of all matches, leftmost first.

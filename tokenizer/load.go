@@ -24,7 +24,9 @@ func Load(path string) (*Tokenizer, error) {
 	if !info.IsDir() {
 		dir = filepath.Dir(path)
 	} else if path = filepath.Join(dir, "tokenizer.json"); !exists(path) {
-		path = filepath.Join(dir, "vocab.json")
+		if path = filepath.Join(dir, "vocab.json"); !exists(path) {
+			return nil, fmt.Errorf("%s: no tokenizer.json, and no vocab.json with merges.txt; other kinds (tokenizer.model) are not read", dir)
+		}
 	}
 	var t *Tokenizer
 	if filepath.Base(path) == "vocab.json" {

@@ -205,3 +205,59 @@ func TestB7TiedHead(t *testing.T) {
 func spec(name string, shape []int, dtype safetensors.DType, raw []byte) safetensors.Spec {
 	return safetensors.Spec{Name: name, Shape: shape, DType: dtype, Write: func(w io.Writer) error { _, err := w.Write(raw); return err }}
 }
+
+// TestAdaptersOnImported: adapters beside an imported model start from nothing: the first loss is the model's own, on every mesh, and its weights stay.
+func TestAdaptersOnImported(t *testing.T) {
+	for _, model := range []string{"gpt2", "qwen3"} {
+		ref := openReference(t, model)
+		want := ref.values("loss")[0]
+		w, err := hf.Open(testdata(model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		for _, mesh := range [][]string{{}, {"mesh.tp=2", "mesh.dp=2", "zero.stage=3"}, {"mesh.pp=2", "pipeline.microbatches=2", "zero.stage=1"}} {
+			cfg := importedConfig(t, model, append(mesh, "model.lora_rank=2", "model.lora_targets=q,v,up,down", "train.steps=3", "optim.warmup=0")...)
+			_, err := Run(context.Background(), cfg, Options{Corpus: letters(t, cfg.Model.Vocab, 500), OnWorker: func(step int, r *Worker) error {
+				if step == 0 {
+					loss, err := r.Evaluate(context.Background(), ref.batch)
+					if err == nil && math.Abs(loss-want) > 1e-6*want {
+						err = fmt.Errorf("loss %v, want %v", loss, want)
+					}
+					return err
+				}
+				return frozenAsFolder(w, r)
+			}})
+			if err != nil {
+				t.Errorf("%s %v: %v", model, mesh, err)
+			}
+		}
+	}
+}
+
+// frozenAsFolder is sameAsFolder for what does not learn; adapters must have moved.
+func frozenAsFolder(w *hf.Weights, r *Worker) error {
+	moved := false
+	for piece := range r.opt.Each {
+		p := piece.Param
+		if p.Adapter {
+			for _, x := range download(r.dev, piece.Weight) {
+				moved = moved || strings.HasSuffix(p.Name, "lora_B.weight") && x != 0
+			}
+			continue
+		}
+		whole := make([]float64, p.Elements())
+		if err := w.Values(whole, p, 0); err != nil {
+			return err
+		}
+		for i, x := range download(r.dev, piece.Weight) {
+			if j := p.Logical(piece.Lo + i); j >= 0 && x != whole[j] {
+				return fmt.Errorf("%s[%d] is %v, the folder says %v", p.Name, j, x, whole[j])
+			}
+		}
+	}
+	if !moved {
+		return fmt.Errorf("no adapter has learned")
+	}
+	return nil
+}

@@ -76,6 +76,10 @@ func Open(path string) (*File, error) {
 	return out, nil
 }
 
+// Forget takes pages that were touched out of the process's resident memory; they come from the file again when they are touched again. It may be
+// called while others read.
+func (f *File) Forget() error { return forget(f.raw) }
+
 // Close unmaps the file.
 func (f *File) Close() error {
 	if f.unmap == nil {

@@ -66,6 +66,10 @@ func TestPublishedModels(t *testing.T) {
 			t.Errorf("sample %q on one rank, %q on four", one, two)
 		}
 		ok("train", toml, "--steps", "5", "--out", run, "--set", "data.source="+text, "--set", "train.batch=4", "--set", "checkpoint.last=true", "--set", "optim.lr=0.01", "--set", "data.held_out=0.1")
+		if err := os.Rename(dir, dir+".gone"); err != nil { // the run has its own weights now
+			t.Fatal(err)
+		}
+		ok("resume", run, "--steps", "6")
 		if s := ok("export", run, "--dtype", "bf16", "-o", out); !strings.Contains(s, "bf16 in 1 files") {
 			t.Errorf("export: %s", s)
 		}
