@@ -39,10 +39,7 @@ const defaultShard = 5e9
 
 // Write makes a folder that transformers loads. It is written beside dir and renamed when it has been read back; dir must not exist, or be
 // empty.
-func (e Export) Write(dir string) (err error) {
-	if list, err := os.ReadDir(dir); err == nil && len(list) > 0 {
-		return fmt.Errorf("%s: is there already and not empty", dir)
-	}
+func (e Export) Write(dir string) error {
 	config, kind, err := e.config()
 	if err != nil {
 		return err
@@ -50,6 +47,29 @@ func (e Export) Write(dir string) (err error) {
 	tensors, err := e.tensors(layoutOf(kind))
 	if err != nil {
 		return err
+	}
+	text, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return err
+	}
+	return beside(dir, func(part string) error {
+		if err := e.weights(part, tensors); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(part, "config.json"), append(text, '\n'), 0o644); err != nil {
+			return err
+		}
+		if err := e.copyTokenizer(part); err != nil {
+			return err
+		}
+		return e.check(part)
+	})
+}
+
+// beside lets write fill a folder next to dir, and renames it. Nothing is left where that fails.
+func beside(dir string, write func(part string) error) (err error) {
+	if list, err := os.ReadDir(dir); err == nil && len(list) > 0 {
+		return fmt.Errorf("%s: is there already and not empty", dir)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
@@ -66,20 +86,7 @@ func (e Export) Write(dir string) (err error) {
 	if err := os.Chmod(part, 0o755); err != nil {
 		return err
 	}
-	if err := e.weights(part, tensors); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(config, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(part, "config.json"), append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	if err := e.copyTokenizer(part); err != nil {
-		return err
-	}
-	if err := e.check(part); err != nil {
+	if err := write(part); err != nil {
 		return err
 	}
 	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {

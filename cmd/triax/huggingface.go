@@ -86,11 +86,13 @@ func printHeld(cmd *cobra.Command, held []train.Held, took time.Duration) error 
 func exportCmd() *cobra.Command {
 	var out, dtype string
 	var shard float64
+	var adapter bool
 	cmd := &cobra.Command{
 		Use:   "export MODEL",
 		Short: "Write a folder that Hugging Face's transformers loads",
 		Long: "Write a model as config.json and safetensors files. " + modelHelp + `
-The tokenizer files of the folder that the model was imported from come along. A number that the type cannot hold is an error.`,
+The tokenizer files of the folder that the model was imported from come along. A number that the type cannot hold is an error.
+Low-rank adapters are merged into the matrices, or with --adapter written alone, in the layout of PEFT.`,
 		Example: `  triax export runs/mine --dtype bf16 -o models/mine
   triax export runs/mine/checkpoints/step-000000200 -o models/mine-200`,
 		Args: exactly(1),
@@ -119,7 +121,15 @@ The tokenizer files of the folder that the model was imported from come along. A
 				defer w.Close()
 				e.From = w
 			}
-			if err := e.Write(out); err != nil {
+			if e.Model = e.Model.Resolved(); e.Model.LoRARank > 0 && !adapter {
+				e.From = &hf.Merged{Model: e.Model, From: e.From}
+				e.Model.LoRARank, e.Model.LoRAAlpha, e.Model.LoRATargets = 0, 0, nil
+			}
+			write := e.Write
+			if adapter {
+				write = hf.Adapters{Model: e.Model, From: e.From, DType: kind, Base: m.cfg.Model.From}.Write
+			}
+			if err := write(out); err != nil {
 				return err
 			}
 			size := int64(0)
@@ -138,6 +148,7 @@ The tokenizer files of the folder that the model was imported from come along. A
 	addConfigFlags(cmd)
 	cmd.Flags().StringVarP(&out, "out", "o", "", "folder to write; must not exist")
 	cmd.Flags().StringVar(&dtype, "dtype", "float32", "type of the weights: "+strings.Join(hf.Types(), ", "))
+	cmd.Flags().BoolVar(&adapter, "adapter", false, "write the low-rank adapters alone, as PEFT loads them")
 	cmd.Flags().Float64Var(&shard, "shard-gb", 5, "bound on a file's size, in GB")
 	return cmd
 }

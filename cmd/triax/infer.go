@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ func evalCmd() *cobra.Command {
 		Use:   "eval MODEL",
 		Short: "Loss and perplexity of a model on text, on any mesh",
 		Long: "Loss and perplexity on the run's held-out tokens, or on all of --data. " + modelHelp + `
-train.eval_batches bounds the batches of train.batch samples; 0 takes all.`,
+--set train.eval_batches=N bounds the batches of train.batch samples.`,
 		Example: `  triax eval runs/mine
   triax eval models/qwen3-0.6b --data texts/ --tp 2 --set model.sequence=512`,
 		Args: exactly(1),
@@ -30,6 +31,13 @@ train.eval_batches bounds the batches of train.batch samples; 0 takes all.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, m.close()) }()
+			set, err := overridesOf(cmd)
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, "train.eval_batches=") }) {
+				m.cfg.Train.EvalBatches = 0 // that of a run is for between its steps
+			}
 			if len(texts) > 0 {
 				m.cfg.Data.Source, m.cfg.Data.HeldOut, m.cfg.Data.Format = texts, 0, ""
 			}
