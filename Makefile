@@ -47,4 +47,5 @@ fuzz:
 
 # A thousand random meshes.
 nightly:
+	TRIAX_KILLS=50 $(GO) test -timeout 20m -run TestKilled -v ./cmd/triax
 	TRIAX_MESHES=1000 $(GO) test -timeout 2h -run TestRandomMeshes -v ./train

@@ -107,7 +107,8 @@ type saver struct {
 	k       *keeper
 	ctx     context.Context
 	cancel  context.CancelFunc
-	pending chan error // of the save under way; nil without one
+	pending chan error        // of the save under way; nil without one
+	blobs   []checkpoint.Blob // of the last save
 }
 
 func (k *keeper) newSaver(ctx context.Context) *saver {
@@ -132,10 +133,11 @@ func (s *saver) save(w *Worker, step int) error {
 	if err := s.wait(); err != nil {
 		return err
 	}
-	blobs, err := w.snapshot()
+	blobs, err := w.snapshot(s.blobs)
 	if err != nil {
 		return err
 	}
+	s.blobs = blobs
 	meta := s.k.meta
 	meta.Step, meta.States = step, w.opt.StateNames()
 	rank, done := w.wire.Rank(), make(chan error, 1)

@@ -11,9 +11,10 @@ import (
 	"triax/tensor"
 )
 
-// snapshot copies what this rank owns of the model and of its optimizer's states, padding left out.
-func (w *Worker) snapshot() ([]checkpoint.Blob, error) {
-	var out []checkpoint.Blob
+// snapshot copies what this rank owns of the model and of its optimizer's states, padding left out. The memory of an earlier snapshot
+// is used again: fresh memory costs more than the copy.
+func (w *Worker) snapshot(earlier []checkpoint.Blob) ([]checkpoint.Blob, error) {
+	out := make([]checkpoint.Blob, 0, len(earlier))
 	names := w.opt.StateNames()
 	for piece := range w.opt.Owned {
 		kinds, tensors := []string{checkpoint.Weight}, []*tensor.Tensor{piece.Weight}
@@ -22,7 +23,11 @@ func (w *Worker) snapshot() ([]checkpoint.Blob, error) {
 		}
 		stretch := checkpoint.StretchOf(piece.Param, piece.Lo, piece.Hi)
 		for i, t := range tensors {
-			dtype, raw, err := copyOut(w.dev, t, piece.Param, piece.Lo)
+			var room []byte
+			if i := len(out); i < len(earlier) {
+				room = earlier[i].Raw
+			}
+			dtype, raw, err := copyOut(room, w.dev, t, piece.Param, piece.Lo)
 			if err != nil {
 				return nil, err
 			}
@@ -34,14 +39,17 @@ func (w *Worker) snapshot() ([]checkpoint.Blob, error) {
 
 var storedAs = map[tensor.DType]safetensors.DType{tensor.F32: safetensors.F32, tensor.F64: safetensors.F64, tensor.BF16: safetensors.BF16}
 
-// copyOut is the bytes of t, which is elements from lo on of p's local memory, without padding.
-func copyOut(dev tensor.Device, t *tensor.Tensor, p *nn.Param, lo int) (safetensors.DType, []byte, error) {
+// copyOut is the bytes of t, which is elements from lo on of p's local memory, without padding; in room where that is enough.
+func copyOut(room []byte, dev tensor.Device, t *tensor.Tensor, p *nn.Param, lo int) (safetensors.DType, []byte, error) {
 	dtype, ok := storedAs[t.DType]
 	if !ok {
 		return "", nil, fmt.Errorf("checkpoint: %v of %s cannot be stored", t.DType, p.Name)
 	}
 	size := dtype.Size()
-	raw := make([]byte, 0, t.Len()*size)
+	raw := room[:0]
+	if cap(raw) < t.Len()*size {
+		raw = make([]byte, 0, t.Len()*size)
+	}
 	for r := range p.Runs {
 		from, to := max(0, r.Local-lo), min(t.Len(), r.Local+r.Len-lo)
 		if from >= to {
