@@ -151,6 +151,7 @@ func (s *saver) save(w *Worker, step int) error {
 			return err
 		}
 		if rank == 0 {
+			var err error // training goes on and has its own
 			if out.Path, err = checkpoint.Finish(s.ctx, s.k.dir, partial, s.k.mesh.Size(), meta); err != nil {
 				return err
 			}
