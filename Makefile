@@ -36,6 +36,9 @@ cover:
 	$(GO) test -short -cover ./...
 
 fuzz:
+	$(GO) test -run xxx -fuzz FuzzConfig -fuzztime 30s -fuzzminimizetime 1x ./hf
+	$(GO) test -run xxx -fuzz FuzzIndex -fuzztime 30s -fuzzminimizetime 1x ./hf
+	$(GO) test -run xxx -fuzz FuzzFolder -fuzztime 30s -fuzzminimizetime 1x ./hf
 	$(GO) test -run xxx -fuzz FuzzTokenizerJSON -fuzztime 30s -fuzzminimizetime 1x ./tokenizer
 	$(GO) test -run xxx -fuzz FuzzText -fuzztime 30s ./tokenizer
 	$(GO) test -fuzz FuzzParse -fuzztime 30s ./configs
