@@ -219,11 +219,18 @@ func (c Config) Supported() error {
 		partial = or(r.Partial, partial)
 	}
 	refuse(partial != 1, "partial_rotary_factor", partial, "whole heads are turned here")
-	window := or(c.Window, 0)
-	uses := or(c.UseWindow, c.ModelType == "mistral" || c.ModelType == "mixtral")
-	refuse(uses && window > 0 && window < c.Positions, "sliding_window", window, "attention sees the whole sample here; sliding windows are not supported")
+	window := c.window()
+	refuse(window > 0 && window < c.Positions, "sliding_window", window, "attention sees the whole sample here; sliding windows are not supported")
 	for i, t := range c.LayerTypes {
-		refuse(t != "full_attention" && !(uses && window >= c.Positions), fmt.Sprintf("layer_types[%d]", i), t, "want full_attention")
+		refuse(t != "full_attention" && window < c.Positions, fmt.Sprintf("layer_types[%d]", i), t, "want full_attention")
 	}
 	return errors.Join(errs...)
+}
+
+// window is the sliding window of attention; 0 for none.
+func (c Config) window() int {
+	if !or(c.UseWindow, c.ModelType == "mistral" || c.ModelType == "mixtral") {
+		return 0
+	}
+	return or(c.Window, 0)
 }

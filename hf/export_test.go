@@ -3,6 +3,7 @@ package hf_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,6 +76,87 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("%s: %v, %v\nwant %v", name, m.Resolved(), err, w.Model.Resolved())
 			}
 		}
+	}
+}
+
+// TestOldGPT2: the first files of GPT-2 have no prefix, and masks among their tensors. A window that no sample reaches is none.
+func TestOldGPT2(t *testing.T) {
+	from := filepath.Join("testdata", "gpt2")
+	f, err := safetensors.Open(filepath.Join(from, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	dir := t.TempDir()
+	write := func(extra ...safetensors.Spec) error {
+		specs := extra
+		for _, name := range f.Names() {
+			a := f.Arrays[name]
+			specs = append(specs, safetensors.Spec{Name: strings.TrimPrefix(name, "transformer."), DType: a.DType, Shape: a.Shape, Write: func(w io.Writer) error {
+				_, err := w.Write(f.Bytes(a))
+				return err
+			}})
+		}
+		if err := safetensors.Create(filepath.Join(dir, "model.safetensors"), nil, specs); err != nil {
+			t.Fatal(err)
+		}
+		w, err := hf.Open(dir)
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		return (hf.Export{Model: w.Model, From: w, DType: safetensors.F32, Like: from}).Write(filepath.Join(t.TempDir(), "out"))
+	}
+	text, err := os.ReadFile(filepath.Join(from, "config.json"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "config.json"), text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := func(name string, shape ...int) safetensors.Spec {
+		n := 4
+		for _, d := range shape {
+			n *= d
+		}
+		return safetensors.Spec{Name: name, DType: safetensors.F32, Shape: shape, Write: func(w io.Writer) error { _, err := w.Write(make([]byte, n)); return err }}
+	}
+	if err := write(zeros("h.0.attn.bias", 1, 1, 32, 32), zeros("h.3.attn.masked_bias")); err != nil {
+		t.Errorf("masks beside the weights: %v", err)
+	}
+	if err := write(zeros("h.0.attn.rotary", 4)); err == nil || !strings.Contains(err.Error(), `"transformer.h.0.attn.rotary" belongs to no parameter`) {
+		t.Errorf("a tensor of something else: %v", err)
+	}
+}
+
+// TestWindow: a sliding window that no sample reaches is none, and a longer sample is refused.
+func TestWindow(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"config.json", "model.safetensors"} {
+		text, err := os.ReadFile(filepath.Join("testdata", "mistral", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), bytes.Replace(text, []byte(`"sliding_window": null`), []byte(`"sliding_window": 64`), 1), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := hf.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	long := w.Model
+	long.Sequence = 65
+	if err := w.Fits(long); err == nil || !strings.Contains(err.Error(), "model.sequence = 65") {
+		t.Errorf("a sample longer than the window: %v", err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	if err := (hf.Export{Model: w.Model, From: w, DType: safetensors.BF16, Like: dir}).Write(out); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := hf.ReadConfig(out); err != nil || c.Window == nil || *c.Window != 64 {
+		t.Errorf("the window of the export: %v, %v", c.Window, err)
 	}
 }
 

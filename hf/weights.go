@@ -156,6 +156,9 @@ func (w *Weights) full(name string) string {
 // Fits says by name what keeps a model from starting from these weights: m is Model with other choices of how to train it.
 func (w *Weights) Fits(m nn.Config) error {
 	m = m.Resolved()
+	if n := w.Config.window(); n > 0 && m.Sequence > n {
+		return fmt.Errorf("model.sequence = %d: the model attends over a sliding window of %d tokens, which is not supported; use %d", m.Sequence, n, n)
+	}
 	if m.Layers > len(w.arrays) { // what is built to compare is not larger than what was read
 		return fmt.Errorf("num_hidden_layers = %d: the files have %d tensors", m.Layers, len(w.arrays))
 	}

@@ -94,7 +94,10 @@ func (e Export) llamaKeys(c map[string]any, m nn.Config) {
 	c["num_hidden_layers"], c["hidden_size"], c["num_attention_heads"], c["num_key_value_heads"] = m.Layers, m.Width, m.Heads, m.KVHeads
 	c["head_dim"], c["intermediate_size"], c["max_position_embeddings"] = m.HeadDim, m.Hidden, m.Positions
 	c["rms_norm_eps"], c["rope_theta"], c["hidden_act"] = decimal(m.Eps), decimal(m.RopeBase), "silu"
-	c["attention_bias"], c["sliding_window"] = false, nil
+	c["attention_bias"] = false
+	if _, said := c["sliding_window"]; !said {
+		c["sliding_window"] = nil // mistral's own default is a window
+	}
 	c["rope_scaling"] = ropeKeys(m)
 	if _, newer := c["rope_parameters"]; newer {
 		r := ropeKeys(m)

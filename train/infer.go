@@ -19,8 +19,8 @@ func use(ctx context.Context, cfg *configs.Config, opts Options, corpus *data.Co
 		return err
 	}
 	p.frozen = true
-	if tok := corpus.Tokenizer; tok.Vocab() > p.cfg.Model.Vocab {
-		return fmt.Errorf("model.vocab = %d: the %s tokeniser has %d tokens; use %d or more", p.cfg.Model.Vocab, tok.Name(), tok.Vocab(), tok.Vocab())
+	if err := p.knows(corpus.Tokenizer); err != nil {
+		return err
 	}
 	closed, err := p.start(opts)
 	if err != nil {

@@ -99,8 +99,8 @@ func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error
 		}
 		p.weights, start = c.Resume(), c.Step
 	}
-	if v := corpus.Tokenizer.Vocab(); v > p.cfg.Model.Vocab {
-		return nil, fmt.Errorf("model.vocab = %d: the %s tokeniser has %d tokens; use %d or more", p.cfg.Model.Vocab, corpus.Tokenizer.Name(), v, v)
+	if err := p.knows(corpus.Tokenizer); err != nil {
+		return nil, err
 	}
 	r := &run{plan: p, opts: opts, corpus: corpus, recs: newRecords(p), done: start}
 	if r.set, err = corpus.Train(p.cfg.Model.Sequence, p.cfg.Train.Batch, p.cfg.Mesh.Replicas(), p.cfg.Train.Seed, p.cfg.Data.LastBatch); err != nil {
@@ -146,6 +146,17 @@ func openWeights(cfg *configs.Config) (*hf.Weights, error) {
 		return nil, configs.Problems{{Field: "model.from", Value: cfg.Model.From, Rule: strings.ReplaceAll(err.Error(), "\n", "; "), Hint: "name a folder whose model has these sizes"}}
 	}
 	return w, nil
+}
+
+// knows says whether the model has a row for each of the tokenizer's ids.
+func (p *plan) knows(tok data.Tokenizer) error {
+	v := tok.Vocab()
+	if v <= p.cfg.Model.Vocab {
+		return nil
+	}
+	return configs.Problems{{
+		Field: "model.vocab", Value: fmt.Sprint(p.cfg.Model.Vocab), Rule: fmt.Sprintf("the %s tokeniser has %d tokens", tok.Name(), v), Hint: fmt.Sprintf("use %d or more", v),
+	}}
 }
 
 // start finds the weights to start from. closed ends their use.

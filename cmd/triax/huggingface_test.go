@@ -119,6 +119,7 @@ func TestPublishedModelsRefused(t *testing.T) {
 		{[]string{"export", dir, "-o", t.TempDir() + "/x", "--dtype", "int8"}, `--dtype "int8"`},
 		{[]string{"eval", dir, "--data", "/does/not/exist"}, "data.source"},
 		{[]string{"sample", dir}, "a prompt"},
+		{[]string{"sample", dir, "x", "--set", "data.tokenizer=gpt2"}, "model.vocab = 257"},
 	} {
 		if s, code := call(t, c.args...); code != exitRequest || !strings.Contains(s, c.want) {
 			t.Errorf("%v: exit code %d: %s", c.args, code, s)
