@@ -85,3 +85,37 @@ func TestPair(t *testing.T) {
 		}
 	}
 }
+
+// TestMany compares with the ids of very many texts, where tools/golden/compare_tokens.py has written them into $TRIAX_TOKENS.
+func TestMany(t *testing.T) {
+	dir := os.Getenv("TRIAX_TOKENS")
+	if dir == "" {
+		t.Skip("TRIAX_TOKENS is not set")
+	}
+	read := func(name string, into any) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			err = json.Unmarshal(text, into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var texts []string
+	read("texts.json", &texts)
+	for _, kind := range kinds {
+		var want [][]int32
+		read(kind+".json", &want)
+		tok, wrong := open(t, filepath.Join("testdata", kind)), 0
+		for i, text := range texts {
+			if ids, err := tok.Encode(nil, []byte(text)); err != nil || !slices.Equal(ids, want[i]) {
+				wrong++
+				if wrong <= 5 {
+					t.Errorf("%s: text %d, %.60q: %v", kind, i, text, err)
+				}
+			}
+		}
+		t.Logf("%s: %d of %d texts differ", kind, wrong, len(texts))
+	}
+}
