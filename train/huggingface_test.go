@@ -252,3 +252,44 @@ func TestImportReadsSlices(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainsLikePyTorch: eight steps of AdamW on one batch have PyTorch's losses, on one rank and on eight. The weights of both are float32 and move apart
+// by rounding: the bound is a hundred thousandth of what the loss falls.
+func TestTrainsLikePyTorch(t *testing.T) {
+	for _, model := range imported {
+		ref := openReference(t, model)
+		want := ref.values("losses")
+		for _, mesh := range [][]string{{}, {"mesh.dp=2", "mesh.pp=2", "mesh.tp=2", "zero.stage=3", "pipeline.microbatches=2"}} {
+			cfg := importedConfig(t, model, append(mesh, "optim.lr=3e-3", "optim.clip=0", "optim.weight_decay=0.1")...)
+			got := make([]float64, len(want))
+			var mu sync.Mutex
+			_, err := Run(context.Background(), cfg, Options{Corpus: letters(t, cfg.Model.Vocab, 500), OnWorker: func(step int, r *Worker) error {
+				if step > 0 {
+					return nil
+				}
+				for i := range got {
+					res, err := r.Step(context.Background(), i+1, ref.batch)
+					if err != nil {
+						return err
+					}
+					mu.Lock()
+					got[i] = res.Loss
+					mu.Unlock()
+				}
+				return nil
+			}})
+			if err != nil {
+				t.Errorf("%s %v: %v", model, mesh, err)
+				continue
+			}
+			worst := 0.0
+			for i, x := range want {
+				worst = max(worst, math.Abs(got[i]-x))
+			}
+			if fell := want[0] - want[len(want)-1]; worst > 1e-5*fell || fell < 0.1 {
+				t.Errorf("%s %v: losses %v, want %v", model, mesh, got, want)
+			}
+			t.Logf("%-8s loss falls from %.4f to %.4f in %d steps, %.1g off PyTorch's at most  %v", model, want[0], want[len(want)-1], len(want), worst, mesh)
+		}
+	}
+}

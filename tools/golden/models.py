@@ -4,8 +4,8 @@
     /tmp/golden/bin/python tools/golden/models.py hf/testdata
 
 Each folder has config.json and safetensors files as save_pretrained writes them, and golden.safetensors: input_ids [B S], logits [B S V],
-loss, "grad.NAME" of every parameter (of the mean loss over all next tokens, float32, dropout off), and greedy [N]: the likeliest
-continuation of the first eight tokens of the first sample.
+loss, "grad.NAME" of every parameter (of the mean loss over all next tokens, float32, dropout off), greedy [N]: the likeliest
+continuation of the first eight tokens of the first sample, and losses [8] of steps of AdamW on the batch.
 """
 import shutil
 import sys
@@ -46,6 +46,21 @@ def randomise(model):
                 p.normal_(0.0, 0.15)
 
 
+def train(model, ids, steps=8):
+    """Losses of a few steps on the one batch: AdamW at a constant rate, with decay of matrices and tables only."""
+    params = [p for p in model.parameters()]
+    groups = [{"params": [p for p in params if p.dim() > 1], "weight_decay": 0.1}, {"params": [p for p in params if p.dim() == 1], "weight_decay": 0.0}]
+    opt = torch.optim.AdamW(groups, lr=3e-3, betas=(0.9, 0.95), eps=1e-8)
+    losses = []
+    for _ in range(steps):
+        opt.zero_grad()
+        loss = model(input_ids=ids, labels=ids).loss
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    return losses
+
+
 def make(out, seed, name, config, cls, dtype, shard):
     torch.manual_seed(seed)
     model = cls(config).eval()
@@ -65,6 +80,7 @@ def make(out, seed, name, config, cls, dtype, shard):
     model.generation_config.eos_token_id = None
     greedy = model.generate(ids[:1, :8], max_new_tokens=12, do_sample=False)
     golden["greedy"] = greedy[0, 8:].int()
+    golden["losses"] = torch.tensor(train(model, ids))
     save_file({k: v.contiguous() for k, v in golden.items()}, folder / "golden.safetensors")
     print(name, f"loss {result.loss.item():.6f}", sum(f.stat().st_size for f in folder.iterdir()), "bytes")
 
