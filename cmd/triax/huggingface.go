@@ -168,3 +168,21 @@ func (m *model) exported() (shape nn.Config, like string, eos int, err error) {
 	}
 	return shape, like, eos, err
 }
+
+// inspectFolder lists the tensors of a Hugging Face folder.
+func inspectFolder(cmd *cobra.Command, dir string, asJSON bool) error {
+	w, err := hf.Open(dir)
+	if err != nil {
+		return requestError{err}
+	}
+	defer w.Close()
+	l, err := w.List()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(l)
+	}
+	_, err = fmt.Fprint(cmd.OutOrStdout(), l)
+	return err
+}

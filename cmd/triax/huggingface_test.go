@@ -73,6 +73,9 @@ func TestPublishedModels(t *testing.T) {
 		if s := ok("export", run, "--dtype", "bf16", "-o", out); !strings.Contains(s, "bf16 in 1 files") {
 			t.Errorf("export: %s", s)
 		}
+		if s := ok("inspect", out); !strings.Contains(s, "BF16") || !strings.Contains(s, "blocks.1.attn.v.weight") {
+			t.Errorf("inspect: %s", s)
+		}
 		saved, exported := loss("eval", run), loss("eval", out)
 		if saved > 0.98*before {
 			t.Errorf("loss %v before training, %v after", before, saved)

@@ -66,12 +66,15 @@ func inspectCmd() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "inspect CHECKPOINT",
-		Short:   "List what a checkpoint holds: tensors, shapes, norms, the mesh it came from; every checksum is compared",
+		Short:   "List what a checkpoint holds: tensors, shapes, norms, the mesh it came from; every checksum is compared. Or a Hugging Face folder's",
 		Example: "  triax inspect runs/tiny-20260301-101500/checkpoints/step-000000200",
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := os.Stat(args[0]); err != nil {
 				return requestError{err}
+			}
+			if _, err := os.Stat(filepath.Join(args[0], "config.json")); err == nil {
+				return inspectFolder(cmd, args[0], asJSON)
 			}
 			c, err := checkpointFrom(cmd.Context(), cmd.ErrOrStderr(), args[0], "")
 			if err != nil {
