@@ -245,3 +245,76 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+// TestCutOffWhileOpen: a file that loses its end after it was opened is an error of the reader, not the end of the process.
+func TestCutOffWhileOpen(t *testing.T) {
+	dir := t.TempDir()
+	partial := Partial(dir, 1, "x")
+	s := Stretch{Name: "w", Shape: []int{1 << 16}, Hi: 1 << 16, To: 1 << 16}
+	if err := WriteRank(partial, 0, []Blob{{Weight, s, safetensors.F32, make([]byte, 4<<16)}}); err != nil {
+		t.Fatal(err)
+	}
+	path, err := Finish(context.Background(), dir, partial, 1, Meta{Step: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := os.Truncate(filepath.Join(path, "rank-00000.safetensors"), 8192); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Verify(context.Background()); err == nil || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("%v", err)
+	}
+	if err := c.Source(Weight).Values(make([]float64, 4), &nn.Param{Name: "w", Shape: []int{1 << 16}}, 60000); err == nil || !strings.Contains(err.Error(), "cut off") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestB62ShapesMustFit: a parameter of another shape, or one that is not there, is refused, also where the elements asked for would be there.
+func TestB62ShapesMustFit(t *testing.T) {
+	c, err := Open(written(t, t.TempDir(), 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, x := range []struct {
+		kind, name string
+		shape      []int
+		want       string
+	}{
+		{Weight, "w", []int{3, 4}, "the model wants [3 4]"}, {Weight, "w", []int{5, 3}, "shape [4 3]"}, {Weight, "w", []int{12}, "shape [4 3]"},
+		{Weight, "v", []int{4, 3}, "has no weight of v"}, {"exp_avg", "w", []int{4, 3}, "has no exp_avg of w"},
+	} {
+		if err := c.Source(x.kind).Values(make([]float64, 2), &nn.Param{Name: x.name, Shape: x.shape}, 0); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%v %v: %v", x.name, x.shape, err)
+		}
+	}
+}
+
+// TestSetAside: checkpoints after a step make way for those that are made again, and nothing is lost.
+func TestSetAside(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		for _, step := range []int{1, 2, 3} {
+			written(t, dir, step)
+		}
+		if err := SetAside(dir, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if got := strings.Join(names, " "); got != "step-000000001 step-000000002 superseded-step-000000003 superseded-step-000000003-2" {
+		t.Error(got)
+	}
+}

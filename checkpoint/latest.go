@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,15 +29,12 @@ func List(dir string) ([]string, error) {
 			out = append(out, filepath.Join(dir, e.Name()))
 		}
 	}
-	slices.SortFunc(out, func(a, b string) int { // by number, however many digits
-		a, b = filepath.Base(a), filepath.Base(b)
-		if d := len(b) - len(a); d != 0 {
-			return d
-		}
-		return strings.Compare(b, a)
-	})
+	slices.SortFunc(out, func(a, b string) int { return later(filepath.Base(b), filepath.Base(a)) })
 	return out, nil
 }
+
+// later compares the names of steps by number, however many digits.
+func later(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) }
 
 // Latest opens the newest checkpoint that is whole and unchanged. refused says which newer ones are not, and why. It returns nil where there is none at all,
 // and an error where there are some and none is good.
@@ -88,6 +86,34 @@ func Sweep(dir string) error {
 	return errors.Join(errs...)
 }
 
+// SetAside renames the checkpoints of steps after a given one to superseded-...: a run that goes on from that step makes them again, and nobody may take
+// them for its own. They are left for people to look at or remove.
+func SetAside(dir string, after int) error {
+	list, err := List(dir)
+	if err != nil {
+		return err
+	}
+	for _, path := range list {
+		name := filepath.Base(path)
+		if later(name, stepName(after)) <= 0 {
+			break // newest first
+		}
+		aside := filepath.Join(dir, "superseded-"+name)
+		for i := 2; exists(aside); i++ {
+			aside = filepath.Join(dir, fmt.Sprintf("superseded-%s-%d", name, i))
+		}
+		if err := os.Rename(path, aside); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
 // Prune removes all but the newest keep checkpoints. A removal that is cut off leaves a partial folder, which Sweep removes.
 func Prune(dir string, keep int) error {
 	list, err := List(dir)
@@ -96,12 +122,17 @@ func Prune(dir string, keep int) error {
 	}
 	var errs []error
 	for _, path := range list[keep:] {
-		gone := filepath.Join(dir, partialPrefix+"old-"+filepath.Base(path))
-		if err := os.Rename(path, gone); err != nil {
-			errs = append(errs, err)
-			continue
+		gone, err := hide(path)
+		if err == nil {
+			err = os.RemoveAll(gone)
 		}
-		errs = append(errs, os.RemoveAll(gone))
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// hide gives a folder that is to be removed a name that says so.
+func hide(path string) (string, error) {
+	gone := filepath.Join(filepath.Dir(path), partialPrefix+"old-"+filepath.Base(path))
+	return gone, errors.Join(os.RemoveAll(gone), os.Rename(path, gone))
 }

@@ -73,10 +73,12 @@ func (c *Checkpoint) Verify(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if crc32.Checksum(c.raw(e), castagnoli) != e.CRC {
-				return fmt.Errorf("%s: %s of %s has changed since it was written: its checksum does not fit", c.files[e.File].Path, e.Kind, e.Name)
-			}
-			return nil
+			return c.files[e.File].Try(func() error {
+				if crc32.Checksum(c.raw(e), castagnoli) != e.CRC {
+					return fmt.Errorf("%s: %s of %s has changed since it was written: its checksum does not fit", c.files[e.File].Path, e.Kind, e.Name)
+				}
+				return nil
+			})
 		})
 	}
 	return g.Wait()
@@ -110,10 +112,16 @@ func (s source) Values(dst []float64, p *nn.Param, first int) error {
 	found := 0
 	for _, e := range list {
 		raw, size := s.c.raw(e), e.DType.Size()
-		e.overlap(first, len(dst), func(from, to, n int) {
-			e.DType.Values(dst[to:to+n], raw[from*size:(from+n)*size])
-			found += n
+		err := s.c.files[e.File].Try(func() error {
+			e.overlap(first, len(dst), func(from, to, n int) {
+				e.DType.Values(dst[to:to+n], raw[from*size:(from+n)*size])
+				found += n
+			})
+			return nil
 		})
+		if err != nil {
+			return err
+		}
 	}
 	if found != len(dst) {
 		return fmt.Errorf("%s: %d of the elements %d to %d of %s of %s are in its files", s.c.Dir, found, first, first+len(dst), s.kind, p.Name)

@@ -118,10 +118,25 @@ func Finish(ctx context.Context, dir, partial string, ranks int, meta Meta) (str
 		}
 	}
 	final := filepath.Join(dir, stepName(meta.Step))
-	if err := os.RemoveAll(final); err != nil { // the same step, saved before by a run that went back
-		return "", err
+	return final, publish(partial, final)
+}
+
+// publish gives a synced folder its name. Where the same step has been saved before, that one makes way.
+func publish(partial, final string) (err error) {
+	if err := syncFolder(partial); err != nil {
+		return err
 	}
-	return final, errors.Join(syncFolder(partial), os.Rename(partial, final), syncFolder(dir))
+	old := ""
+	if exists(final) {
+		if old, err = hide(final); err != nil {
+			return err
+		}
+	}
+	dir := filepath.Dir(final)
+	if err := errors.Join(os.Rename(partial, final), syncFolder(dir), syncFolder(filepath.Dir(dir))); err != nil || old == "" {
+		return err
+	}
+	return os.RemoveAll(old)
 }
 
 // await reads a file once it is there: another process, perhaps on another host, is writing it.

@@ -18,54 +18,87 @@ import (
 // ledger.json (communication by rank) and trace.json (a timeline for Perfetto). Whole files are written beside and renamed.
 type folder struct {
 	path    string
+	lock    *os.File // holds off other processes
 	metrics *os.File
 	buf     *bufio.Writer
 }
 
-// openFolder makes a run's folder, or takes up one whose run goes on after step done: the lines of later steps are dropped, since those steps are
-// made again.
-func openFolder(path string, cfg *configs.Config, done int) (*folder, error) {
-	if err := unused(path, done); err != nil {
+// openFolder makes a run's folder, or takes up one whose run goes on from a checkpoint: lines and checkpoints of later steps are dropped or set aside, since
+// those steps are made again. One process at a time has a folder.
+func openFolder(path string, cfg *configs.Config, from *checkpoint.Checkpoint) (*folder, error) {
+	if err := unused(path, from); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
-	text, err := cfg.TOML()
+	lock, err := lockFolder(path)
 	if err != nil {
-		return nil, fmt.Errorf("run folder: %w", err)
-	}
-	f := &folder{path: path}
-	if err := f.write("config.toml", text); err != nil {
 		return nil, err
 	}
-	kept, err := metricsUntil(filepath.Join(path, "metrics.jsonl"), done)
-	if err != nil {
-		return nil, fmt.Errorf("run folder: %w", err)
+	f := &folder{path: path, lock: lock}
+	if err := f.open(cfg, from); err != nil {
+		return nil, errors.Join(fmt.Errorf("run folder: %w", err), lock.Close())
 	}
-	if err := f.write("metrics.jsonl", kept); err != nil {
-		return nil, err
-	}
-	if f.metrics, err = os.OpenFile(filepath.Join(path, "metrics.jsonl"), os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
-		return nil, fmt.Errorf("run folder: %w", err)
-	}
-	f.buf = bufio.NewWriter(f.metrics)
 	return f, nil
 }
 
-// unused refuses a folder with checkpoints of a run that is not resumed.
-func unused(path string, done int) error {
-	if done > 0 {
-		return nil
+func (f *folder) open(cfg *configs.Config, from *checkpoint.Checkpoint) error {
+	done := 0
+	if from != nil {
+		done = from.Step
 	}
-	list, err := checkpoint.List(filepath.Join(path, checkpointFolder))
+	if err := f.openCheckpoints(done); err != nil {
+		return err
+	}
+	text, err := cfg.TOML()
+	if err != nil {
+		return err
+	}
+	if err := f.write("config.toml", text); err != nil {
+		return err
+	}
+	metrics := filepath.Join(f.path, "metrics.jsonl")
+	kept, err := metricsUntil(metrics, done)
+	if err != nil {
+		return err
+	}
+	if err := f.write("metrics.jsonl", kept); err != nil {
+		return err
+	}
+	if f.metrics, err = os.OpenFile(metrics, os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+		return err
+	}
+	f.buf = bufio.NewWriter(f.metrics)
+	return nil
+}
+
+// openCheckpoints removes what was left half-written, and sets aside what the run is going to make again.
+func (f *folder) openCheckpoints(done int) error {
+	dir := filepath.Join(f.path, checkpointFolder)
+	if err := checkpoint.Sweep(dir); err != nil {
+		return err
+	}
+	return checkpoint.SetAside(dir, done)
+}
+
+// unused refuses a folder with checkpoints of a run other than the one that is resumed.
+func unused(path string, from *checkpoint.Checkpoint) error {
+	dir := filepath.Join(path, checkpointFolder)
+	list, err := checkpoint.List(dir)
 	if err != nil {
 		return fmt.Errorf("run folder: %w", err)
 	}
-	if len(list) > 0 {
+	if len(list) > 0 && (from == nil || !sameFolder(filepath.Dir(from.Dir), dir)) {
 		return configs.Problems{{Field: "out", Value: path, Rule: "has checkpoints of a run", Hint: "add --resume latest to go on with it, or name another folder"}}
 	}
 	return nil
+}
+
+func sameFolder(a, b string) bool {
+	x, err := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
 // metricsUntil is the lines of steps up to done. A last line that was cut off is dropped.
@@ -154,9 +187,5 @@ func (f *folder) write(name string, text []byte) error {
 }
 
 func (f *folder) close() error {
-	if err := f.buf.Flush(); err != nil {
-		f.metrics.Close()
-		return err
-	}
-	return f.metrics.Close()
+	return errors.Join(f.buf.Flush(), f.metrics.Close(), f.lock.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,7 +33,7 @@ type Options struct {
 	Local []local.Option
 	// Weights to start from; nil makes fresh ones from train.seed.
 	Weights nn.Source
-	// Resume goes on from a checkpoint, under whatever mesh; nil starts at the first step.
+	// Resume goes on from a checkpoint, under whatever mesh; nil starts at the first step. It is closed when all ranks have read it.
 	Resume *checkpoint.Checkpoint
 	// Stop, when closed, ends the run after the step under way, saved.
 	Stop <-chan struct{}
@@ -110,7 +111,7 @@ func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error
 		return nil, err
 	}
 	if opts.Folder != "" {
-		if r.folder, err = openFolder(opts.Folder, p.cfg, start); err != nil {
+		if r.folder, err = openFolder(opts.Folder, p.cfg, opts.Resume); err != nil {
 			return nil, err
 		}
 		defer r.folder.close()
@@ -177,21 +178,23 @@ func (p *plan) start(opts Options) (closed func() error, err error) {
 
 // run is what the ranks of one process share: read-only but for the records, which have a slot a rank.
 type run struct {
-	plan   *plan
-	opts   Options
-	corpus *data.Corpus
-	set    *data.Set
-	held   *data.Set // nil where nothing is held out
-	recs   *records
-	folder *folder
-	sample string
-	keep   *keeper
-	done   int                                        // steps of the checkpoint that the run goes on from
-	use    func(ctx context.Context, w *Worker) error // in place of training, where the model does not learn
+	plan    *plan
+	opts    Options
+	corpus  *data.Corpus
+	set     *data.Set
+	held    *data.Set // nil where nothing is held out
+	recs    *records
+	folder  *folder
+	sample  string
+	keep    *keeper
+	reading atomic.Int32                               // ranks that have not yet read their part of the checkpoint
+	done    int                                        // steps of the checkpoint that the run goes on from
+	use     func(ctx context.Context, w *Worker) error // in place of training, where the model does not learn
 }
 
 func (r *run) start(ctx context.Context) error {
 	size := r.plan.mesh.Size()
+	r.reading.Store(int32(size))
 	world := local.New(size, r.opts.Local...)
 	g, ctx := errgroup.WithContext(ctx)
 	for rank := range size {
@@ -230,26 +233,39 @@ func (r *run) rank(ctx context.Context, world *local.World, rank int) error {
 	dev := r.device(rank)
 	ledger := &comm.Ledger{}
 	ledger.OnCall = r.recs.onCall(rank)
-	w, err := newWorker(ctx, r.plan, dev, world.Rank(rank, dev.Heap()), ledger)
+	wire := world.Rank(rank, dev.Heap())
+	w, err := newWorker(ctx, r.plan, dev, wire, ledger)
 	if err != nil {
 		dev.Close()
 		return fmt.Errorf("set-up: %w", err)
 	}
 	defer w.Close()
+	if err := r.loaded(); err != nil {
+		return fmt.Errorf("set-up: %w", err)
+	}
 	if err := r.after(0, w); err != nil {
 		return err
 	}
 	if r.use != nil {
 		return r.use(ctx, w)
 	}
-	s := r.keep.newSaver(ctx)
+	s, err := r.keep.newSaver(ctx, dev, wire)
+	if err != nil {
+		return fmt.Errorf("set-up: %w", err)
+	}
 	defer s.cancel()
 	for step := r.done + 1; step <= r.plan.cfg.Train.Steps; step++ {
 		if err := r.step(ctx, w, step); err != nil {
 			s.abandon()
 			return fmt.Errorf("step %d: %w", step, err)
 		}
-		d := r.keep.decide(step)
+		if err := s.failed(); err != nil {
+			return err
+		}
+		d, err := s.decide(ctx, step)
+		if err != nil {
+			return fmt.Errorf("step %d: %w", step, err)
+		}
 		if d.save {
 			if err := s.save(w, step); err != nil {
 				return fmt.Errorf("step %d: %w", step, err)
@@ -261,6 +277,14 @@ func (r *run) rank(ctx context.Context, world *local.World, rank int) error {
 		}
 	}
 	return errors.Join(r.finish(ctx, w), s.wait())
+}
+
+// loaded closes the checkpoint that the run goes on from when all ranks of this process have read their parts, so that its files can be removed.
+func (r *run) loaded() error {
+	if r.opts.Resume == nil || r.reading.Add(-1) > 0 {
+		return nil
+	}
+	return r.opts.Resume.Close()
 }
 
 func (r *run) device(rank int) tensor.Device {

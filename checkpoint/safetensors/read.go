@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/bits"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -92,6 +93,24 @@ func (f *File) Close() error {
 
 // Bytes is an array's memory.
 func (f *File) Bytes(a Array) []byte { return f.raw[f.data+a.from : f.data+a.to : f.data+a.to] }
+
+// Try runs a function that reads arrays. Pages that the file no longer has, because it was cut off since or because its disk fails, are an error and not the
+// end of the process.
+func (f *File) Try(use func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		if fault, ok := r.(interface{ Addr() uintptr }); ok {
+			err = fmt.Errorf("%s: cannot be read at address %#x: cut off since it was opened, or its disk fails", f.Path, fault.Addr())
+			return
+		}
+		panic(r)
+	}()
+	return use()
+}
 
 // Names lists the arrays in order of their place in the file.
 func (f *File) Names() []string {
