@@ -97,13 +97,48 @@ func ColumnOf(name string, p *Plan) Column {
 	return c
 }
 
-// Compare prints columns side by side: rows are metrics, the first column is the base, and beside the numbers of the others stands their
-// ratio to it. A metric that a column does not have is left blank.
-func Compare(columns []Column) string {
-	rows := [][]string{{""}, {"layout"}, {"fits"}}
-	var notes []string
+// Row is one metric of several columns.
+type Row struct {
+	Name  string
+	Cells []Cell
+}
+
+// Cell is a column's number under a metric: as text, and as a ratio to the first column's where less or more is better. Text is empty where the
+// column does not have it.
+type Cell struct {
+	Text         string
+	Value, Ratio float64
+}
+
+// Rows are the metrics that any of the columns has, in the order in which they are shown.
+func Rows(columns []Column) (out []Row) {
+	for _, m := range metrics {
+		row := Row{Name: m.name}
+		base := columns[0].Values[m.name]
+		any := false
+		for i, c := range columns {
+			x, ok := c.Values[m.name]
+			if !ok {
+				row.Cells = append(row.Cells, Cell{})
+				continue
+			}
+			any = true
+			cell := Cell{Text: m.text(x), Value: x}
+			if i > 0 && m.better != 0 && base > 0 {
+				cell.Ratio = x / base
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		if any {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// Notes are what to know before reading the columns side by side.
+func Notes(columns []Column) (notes []string) {
 	for _, c := range columns {
-		rows[0], rows[1], rows[2] = append(rows[0], c.Name), append(rows[1], c.Layout), append(rows[2], c.Fits)
 		for _, n := range c.Notes {
 			notes = append(notes, c.Name+" "+n)
 		}
@@ -111,28 +146,27 @@ func Compare(columns []Column) string {
 			notes = append(notes, fmt.Sprintf("%s trains on %d tokens a step, %s on %d: compare tokens/s, not steps.", c.Name, c.Tokens, columns[0].Name, columns[0].Tokens))
 		}
 	}
-	for _, m := range metrics {
-		row := []string{m.name}
-		base := columns[0].Values[m.name]
-		any := false
-		for i, c := range columns {
-			x, ok := c.Values[m.name]
-			if !ok {
-				row = append(row, "")
-				continue
-			}
-			any = true
-			cell := m.text(x)
-			if i > 0 && m.better != 0 && base > 0 {
-				cell += fmt.Sprintf(" (%.2fx)", x/base)
-			}
-			row = append(row, cell)
-		}
-		if any {
-			rows = append(rows, row)
-		}
+	return notes
+}
+
+// Compare prints columns side by side: rows are metrics, the first column is the base, and beside the numbers of the others stands their
+// ratio to it. A metric that a column does not have is left blank.
+func Compare(columns []Column) string {
+	rows := [][]string{{""}, {"layout"}, {"fits"}}
+	for _, c := range columns {
+		rows[0], rows[1], rows[2] = append(rows[0], c.Name), append(rows[1], c.Layout), append(rows[2], c.Fits)
 	}
-	return table(rows) + footnotes(notes)
+	for _, r := range Rows(columns) {
+		row := []string{r.Name}
+		for _, c := range r.Cells {
+			if c.Ratio > 0 {
+				c.Text += fmt.Sprintf(" (%.2fx)", c.Ratio)
+			}
+			row = append(row, c.Text)
+		}
+		rows = append(rows, row)
+	}
+	return table(rows) + footnotes(Notes(columns))
 }
 
 func footnotes(notes []string) string {

@@ -27,6 +27,8 @@ type Limits struct {
 	Memory float64 // bytes a device; 0 means the cluster's
 	// Everything turns off the pruning that skips layouts which cannot fit or cannot be best: for tests.
 	Everything bool
+	// Each, where it is set, is told of every layout that fits as soon as it is priced, one at a time.
+	Each func(Choice)
 }
 
 // Found is what a search comes back with.
@@ -81,6 +83,9 @@ func Search(ctx context.Context, base *configs.Config, c Cluster, l Limits) (*Fo
 				found.Tried++
 				if p.Fits {
 					fits = append(fits, Choice{cfg, p})
+					if l.Each != nil {
+						l.Each(fits[len(fits)-1])
+					}
 				} else {
 					misses = append(misses, Choice{cfg, p})
 				}
