@@ -14,7 +14,14 @@ func TestFiles(t *testing.T) {
 		t.Fatalf("%d configurations, %v", len(files), err)
 	}
 	for _, f := range files {
-		cfg, err := Load(f, nil)
+		var set []string
+		if strings.HasPrefix(f, "finetune-") { // what they start from is the user's, and never made up
+			if _, err := Load(f, nil); err == nil || !strings.Contains(err.Error(), `model.from = "models/base"`) {
+				t.Errorf("%s without a model: %v", f, err)
+			}
+			set = []string{"model.from=../hf/testdata/llama", "model.sequence=16"}
+		}
+		cfg, err := Load(f, set)
 		if err != nil {
 			t.Errorf("%s: %v", f, err)
 			continue
