@@ -33,7 +33,7 @@ configs                : mesh schedule nn zero optim data hf
 plan                   : configs mesh schedule nn comm tp cp ep pp zero optim tensor
 monitor                : train tensor
 dialect                : configs nn optim zero
-report                 : plan schedule comm
+report                 : plan schedule mesh comm configs train
 checkpoint/safetensors :
 checkpoint hf          : checkpoint/safetensors nn tensor
 train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint checkpoint/safetensors hf

@@ -4,16 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"triax/configs"
 	"triax/plan"
-	"triax/train"
 )
 
 func compareCmd() *cobra.Command {
@@ -24,12 +18,7 @@ func compareCmd() *cobra.Command {
 		Example: `  triax compare configs/dp.toml configs/zero1.toml configs/zero2.toml configs/zero3.toml
   triax compare base=configs/compare/175b-3d.toml configs/compare/175b-zero3.toml --set train.batch=2304
   triax compare runs/one runs/two --with-plan`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return requestError{fmt.Errorf("name at least one configuration or run folder")}
-			}
-			return nil
-		},
+		Args: atLeastOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var columns []plan.Column
 			for _, a := range args {
@@ -54,68 +43,36 @@ func compareCmd() *cobra.Command {
 
 // columnsOf reads one argument: a configuration is planned, a run folder shows what was measured.
 func columnsOf(cmd *cobra.Command, arg string, withPlan bool) ([]plan.Column, error) {
-	name, path, ok := strings.Cut(arg, "=")
-	if !ok {
-		path = arg
-		name = strings.TrimSuffix(filepath.Base(arg), filepath.Ext(arg))
-	}
-	info, err := os.Stat(path)
-	isRun := err == nil && info.IsDir()
-	file := path
-	if isRun {
-		file = filepath.Join(path, "config.toml")
-	}
-	cfg, err := loadConfig(cmd, file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	var out []plan.Column
-	if isRun {
-		c, err := measuredColumn(name, path, cfg)
+	name, path, folder := split(arg)
+	if !folder {
+		cfg, err := loadConfig(cmd, path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		out = append(out, c)
-		if !withPlan {
-			return out, nil
+		p, err := plan.New(cfg)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		name += " planned"
+		return []plan.Column{plan.ColumnOf(name, p)}, nil
 	}
-	p, err := plan.New(cfg)
+	i, err := runItem(cmd, name, path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	return append(out, plan.ColumnOf(name, p)), nil
+	c, err := i.Run.Column(name)
+	if err != nil {
+		return nil, requestError{errors.Join(append([]error{err}, texts(i.Run.Notes)...)...)}
+	}
+	out := []plan.Column{c}
+	if withPlan {
+		out = append(out, plan.ColumnOf(name+" planned", i.Plan))
+	}
+	return out, nil
 }
 
-// measuredColumn is a finished run under the planner's metrics.
-func measuredColumn(name, folder string, cfg *configs.Config) (plan.Column, error) {
-	f, err := os.Open(filepath.Join(folder, "result.json"))
-	if err != nil {
-		return plan.Column{}, requestError{err}
+func texts(notes []string) (out []error) {
+	for _, n := range notes {
+		out = append(out, errors.New(n))
 	}
-	defer f.Close()
-	var r train.Result
-	if err := json.NewDecoder(io.LimitReader(f, 1<<28)).Decode(&r); err != nil {
-		return plan.Column{}, requestError{fmt.Errorf("result.json: %w", err)}
-	}
-	if len(r.Memory) == 0 || r.Ranks == 0 {
-		return plan.Column{}, requestError{errors.New("result.json is not that of a finished run")}
-	}
-	c := plan.Column{Name: name, Layout: r.Mesh, Fits: "ran", Tokens: cfg.Train.Batch * cfg.Model.Sequence}
-	worst := r.Memory[0]
-	for _, m := range r.Memory {
-		if m.Peak > worst.Peak {
-			worst = m
-		}
-	}
-	c.Values = map[string]float64{
-		"ranks": float64(r.Ranks), "step": r.StepMS / 1e3, "tokens/s": r.TokensPerS, "bubble": r.Bubble.Measured,
-		"memory, worst rank": float64(worst.Peak), "  weights": float64(worst.Parameters), "  gradients": float64(worst.Gradients),
-		"  states": float64(worst.Optimizer), "  activations": float64(worst.Activations), "  buffers": float64(worst.Buffers),
-	}
-	for _, e := range r.Comm {
-		c.Values[plan.SentMetric(e.Axis)] += e.Wire / float64(r.Ranks)
-	}
-	return c, nil
+	return out
 }
