@@ -73,7 +73,7 @@ func (i Item) Timelines() []Group {
 // Charts are the pictures beside the timeline.
 func (i Item) Charts() []Chart {
 	out := []Chart{memoryChart(i), stepChart(i), trafficChart(i)}
-	if c, ok := scalingChart(i.Fixed, i.Growing); ok {
+	if c, ok := ScalingChart(i.Fixed, i.Growing); ok {
 		out = append(out, c)
 	}
 	if i.Front != nil {

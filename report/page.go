@@ -77,6 +77,9 @@ func WriteItem(w io.Writer, at int, i Item) error {
 	return pages.ExecuteTemplate(w, "item", v)
 }
 
+// WriteChart writes one picture.
+func WriteChart(w io.Writer, c Chart) error { return pages.ExecuteTemplate(w, "chart", c) }
+
 // WriteTable writes the comparison of several items.
 func WriteTable(w io.Writer, items []Item) error {
 	return pages.ExecuteTemplate(w, "table", tableOf(items))

@@ -195,7 +195,7 @@
       b.addEventListener('click', () => ({ in: () => zoom(.5, middle()), out: () => zoom(2, middle()), all: () => view(0, whole) })[b.dataset.do]());
     }
     new ResizeObserver(draw).observe(canvas);
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+    figure.redraw = draw;
     draw();
     // For whoever asks where an op is on the screen.
     figure.placeOf = (row, i) => { const l = data.lanes[row]; return [px((l.start[i] + l.end[i]) / 2), l.y + LANE / 2]; };
@@ -207,6 +207,8 @@
       try { timeline(f); } catch (e) { f.querySelector('.hint').textContent = 'this timeline cannot be shown: ' + e.message; }
     }
   }
+  // One listener for all figures, those that come later too.
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { for (const f of document.querySelectorAll('figure.timeline')) if (f.redraw) f.redraw(); });
   window.triax = { start };
   start(document);
   document.documentElement.dataset.drawn = Math.round(performance.now());

@@ -6,6 +6,7 @@ import (
 
 	"triax/configs"
 	"triax/plan"
+	"triax/schedule"
 )
 
 // Scale is a layout with more or fewer data ranks.
@@ -58,12 +59,18 @@ func scaled(p *plan.Plan, f float64, grow bool) (Scale, bool) {
 	return Scale{q.Ranks, q.TokensPerS / float64(q.Ranks), q.Step.Seconds}, true
 }
 
-// tooLong says that a schedule is not worth making for a side picture.
+// tooLong says that a schedule is not worth making for a side picture. Those of V shape are found by search, in a time that grows with the square of
+// their length.
 func tooLong(c *configs.Config) bool {
-	return c.Mesh.PP*max(1, c.Pipeline.Microbatches)*max(1, c.Pipeline.Chunks) > 1<<16
+	n := c.Mesh.PP * max(1, c.Pipeline.Microbatches) * schedule.ChunksOf(c.Pipeline.Schedule, c.Pipeline.Chunks)
+	if schedule.IsV(c.Pipeline.Schedule) {
+		return n > 1<<11
+	}
+	return n > 1<<16
 }
 
-func scalingChart(fixed, growing []Scale) (Chart, bool) {
+// ScalingChart draws what Scaling found; false where there is too little to draw.
+func ScalingChart(fixed, growing []Scale) (Chart, bool) {
 	if len(fixed) < 2 && len(growing) < 2 {
 		return Chart{}, false
 	}

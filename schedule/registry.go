@@ -149,3 +149,6 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// IsV says that the named schedule takes its two chunks there and back by searching for an order: making it takes time that grows faster than its length.
+func IsV(name string) bool { return name == "zb-v" || name == "v-half" || name == "v-min" }
