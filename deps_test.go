@@ -34,6 +34,7 @@ plan                   : configs mesh schedule nn comm tp cp ep pp zero optim te
 monitor                : train tensor
 dialect                : configs nn optim zero
 report                 : plan schedule mesh comm configs train
+serve                  : report plan schedule configs data dialect nn
 checkpoint/safetensors :
 checkpoint hf          : checkpoint/safetensors nn tensor
 train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint checkpoint/safetensors hf

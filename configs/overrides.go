@@ -70,3 +70,12 @@ func written(v reflect.Value) string {
 func plain(s string) bool {
 	return s == strings.TrimSpace(s) && !strings.ContainsAny(s, "\"'\\\n\r") && value(s) == nil
 }
+
+// Values are all keys with their values, written as overrides write them.
+func (c *Config) Values() map[string]string {
+	out := map[string]string{}
+	for key, v := range fields(c) {
+		out[key] = written(v)
+	}
+	return out
+}

@@ -74,7 +74,7 @@ axis. Ranks are goroutines by default, so every cut runs on a laptop.`,
 		SilenceErrors: true,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return requestError{err} })
-	cmd.AddCommand(trainCmd(), resumeCmd(), inspectCmd(), importCmd(), exportCmd(), evalCmd(), sampleCmd(), drawCmd(), planCmd(), compareCmd(), searchCmd(), reportCmd(), validateCmd(), calibrateCmd(), benchCmd(), importConfigCmd(), exportConfigCmd())
+	cmd.AddCommand(trainCmd(), resumeCmd(), inspectCmd(), importCmd(), exportCmd(), evalCmd(), sampleCmd(), drawCmd(), planCmd(), compareCmd(), searchCmd(), reportCmd(), serveCmd(), validateCmd(), calibrateCmd(), benchCmd(), importConfigCmd(), exportConfigCmd())
 	return cmd
 }
 
