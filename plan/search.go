@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -27,6 +28,8 @@ type Limits struct {
 	Memory float64 // bytes a device; 0 means the cluster's
 	// Everything turns off the pruning that skips layouts which cannot fit or cannot be best: for tests.
 	Everything bool
+	// Workers is how many layouts are priced at a time; 0 means one a core.
+	Workers int
 	// Each, where it is set, is told of every layout that fits as soon as it is priced, one at a time.
 	Each func(Choice)
 }
@@ -59,7 +62,7 @@ func Search(ctx context.Context, base *configs.Config, c Cluster, l Limits) (*Fo
 	g, ctx := errgroup.WithContext(ctx)
 	var schedules Schedules
 	var next atomic.Int64
-	for range runtime.GOMAXPROCS(0) {
+	for range cmp.Or(l.Workers, runtime.GOMAXPROCS(0)) {
 		g.Go(func() error {
 			pl := NewPlanner(c, &schedules)
 			for {

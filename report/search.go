@@ -15,6 +15,8 @@ type Search struct {
 	base    *configs.Config
 	cluster plan.Cluster
 	ranks   int
+	// Workers is how many layouts are priced at a time; 0 means one a core.
+	Workers int
 
 	mu    sync.Mutex
 	front []found // fastest first, memory falling
@@ -36,7 +38,7 @@ func NewSearch(base *configs.Config, c plan.Cluster, ranks int) *Search {
 
 // Run searches until all layouts are priced or ctx ends; what was found until then stays.
 func (s *Search) Run(ctx context.Context) error {
-	f, err := plan.Search(ctx, s.base, s.cluster, plan.Limits{Ranks: s.ranks, Each: s.add})
+	f, err := plan.Search(ctx, s.base, s.cluster, plan.Limits{Ranks: s.ranks, Workers: s.Workers, Each: s.add})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done, s.err = f, err

@@ -49,7 +49,7 @@
     layouts.forEach((l, i) => button(l.name, 'Layout ' + l.name, () => { now = i; tabs(); fill(); refresh(); }).setAttribute('aria-pressed', i === now));
     if (layouts.length && layouts.length < begin.most) button('+', 'Add a copy to compare', () => {
       const l = layouts[now], name = 'BCD'[layouts.length - 1] || 'copy';
-      layouts.push({ name, pairs: new Map(l.pairs), abort: null }); values.push({ ...values[now] });
+      layouts.push({ ...l, name, pairs: new Map(l.pairs), abort: null }); values.push({ ...values[now] });
       now = layouts.length - 1; tabs(); fill(); refresh(); table();
     });
     if (layouts.length > 1) button('−', 'Remove the chosen layout', () => {
@@ -75,19 +75,19 @@
     if (document.activeElement !== $('other')) $('other').value = [...layouts[now].pairs].filter(([k]) => !known.has(k)).map(([k, v]) => k + '=' + v).join('\n');
   }
 
-  // set changes a key; with the holds on, the data axis and the number of microbatches follow.
+  const replicas = () => count('mesh.dp') * count('mesh.dp_replicate') * count('mesh.ep');
+
+  // set changes a key; with the holds on, the data axis and the number of microbatches follow. What is held is that of the last layout that keeps the rules.
   function set(key, text) {
-    const l = layouts[now], before = ['mesh.tp', 'mesh.pp', 'mesh.cp', 'mesh.ep', 'mesh.dp', 'mesh.dp_replicate'].reduce((n, k) => n * count(k), 1);
-    const replicas = () => count('mesh.dp') * count('mesh.dp_replicate') * count('mesh.ep');
-    const micro = count('train.batch') / (replicas() * count('pipeline.microbatches'));
+    const l = layouts[now];
     if (text === '' || text === null) l.pairs.delete(key); else l.pairs.set(key, text);
     if (key === 'model.preset') for (const k of [...l.pairs.keys()]) if (k.startsWith('model.') && k !== key && k !== 'model.recompute') l.pairs.delete(k);
     if (key.startsWith('mesh.') && key !== 'mesh.dp' && key !== 'mesh.sequence_parallel' && $('hold-ranks').checked) {
       const rest = ['mesh.tp', 'mesh.pp', 'mesh.cp', 'mesh.ep', 'mesh.dp_replicate'].reduce((n, k) => n * count(k), 1);
-      if (before % rest === 0) l.pairs.set('mesh.dp', String(before / rest));
+      if (l.ranks % rest === 0) l.pairs.set('mesh.dp', String(l.ranks / rest));
     }
     if ((key.startsWith('mesh.') || key === 'train.batch') && $('hold-micro').checked) {
-      const m = count('train.batch') / (replicas() * micro);
+      const m = count('train.batch') / (replicas() * l.micro);
       if (Number.isInteger(m) && m > 0) l.pairs.set('pipeline.microbatches', String(m));
     }
     if (key === 'pipeline.schedule') l.pairs.delete('pipeline.chunks');
@@ -123,11 +123,13 @@
     try {
       const a = await get('api/plan?at=' + at + '&' + named(l), l.abort.signal);
       if (layouts[at] !== l) return false;
+      document.documentElement.dataset.answer = (performance.now() - began).toFixed(1);
       values[at] = a.values;
       put(at, a.html);
       l.ok = true;
       if (at === now) {
         problems([]); fill();
+        l.ranks = a.ranks; l.micro = count('train.batch') / (replicas() * count('pipeline.microbatches'));
         $('ranks').textContent = a.ranks + ' devices';
       }
       document.documentElement.dataset.ms = (performance.now() - began).toFixed(1);

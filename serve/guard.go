@@ -64,7 +64,9 @@ func (s *Server) limited(f func(r *http.Request) (answer, error)) http.HandlerFu
 		}
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(a) // the browser has gone if it fails
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(a["html"] == nil) // the server's own markup would grow by half
+		_ = e.Encode(a)                   // the browser has gone if it fails
 	}
 }
 

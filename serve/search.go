@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -19,7 +20,7 @@ const (
 	listed       = 12               // layouts of the front that can be taken over
 )
 
-// searches are those of late. One runs at a time: it uses all cores.
+// searches are those of late. One runs at a time.
 type searches struct {
 	mu   sync.Mutex
 	list []*searching // latest last
@@ -34,7 +35,7 @@ type searching struct {
 
 // keyOf is what a search depends on: all but the layout.
 func keyOf(c *configs.Config, ranks int) string {
-	k := *c
+	k := *configs.Resolved(c)
 	k.Mesh = configs.MeshConfig{DP: ranks}
 	k.Pipeline.Schedule, k.Pipeline.Chunks, k.Pipeline.Microbatches, k.Pipeline.Layers, k.Pipeline.File = "", 0, 0, nil, ""
 	k.Zero.Stage, k.Model.Recompute = 0, ""
@@ -80,6 +81,7 @@ func (s *searches) ask(c *configs.Config, p *plan.Plan) *searching {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	x := &searching{Search: report.NewSearch(p.Config, p.Device, p.Ranks), key: key, cancel: cancel, clock: time.AfterFunc(patience, cancel)}
+	x.Workers = max(1, runtime.GOMAXPROCS(0)-1) // a core is left for whoever moves a slider
 	s.list = append(s.list, x)
 	go func() { _ = x.Run(ctx) }() // its error is asked for by Err
 	return x
@@ -118,4 +120,3 @@ func (s *Server) front(r *http.Request) (answer, error) {
 	}
 	return answer{"html": b.String(), "done": f.Done, "choices": choices}, nil
 }
-
