@@ -21,11 +21,11 @@ lint:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-# Rewrites the drawings of all schedules.
 # The files of deploy/, against the types of the systems that read them.
 manifests:
 	cd tools/manifests && $(GO) vet ./... && $(GO) test ./...
 
+# Rewrites the drawings of all schedules.
 golden:
 	$(GO) test ./schedule -update
 
@@ -47,6 +47,8 @@ fuzz:
 	$(GO) test -fuzz FuzzOpen -fuzztime 30s ./checkpoint/safetensors
 	$(GO) test -fuzz FuzzJSONL -fuzztime 30s ./data
 	$(GO) test -fuzz FuzzImport -fuzztime 30s ./dialect
+	$(GO) test -run xxx -fuzz FuzzTrace -fuzztime 30s ./report
+	$(GO) test -run xxx -fuzz FuzzMetrics -fuzztime 30s ./report
 
 # A thousand random meshes.
 nightly:
