@@ -36,6 +36,8 @@ dialect                : configs nn optim zero
 report                 : plan schedule mesh comm configs train
 serve                  : report plan schedule configs data dialect nn
 checkpoint/safetensors :
+cuda/driver cuda/kernels :
+cuda/emu               : cuda/driver
 checkpoint hf          : checkpoint/safetensors nn tensor
 train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint checkpoint/safetensors hf
 `
