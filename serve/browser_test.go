@@ -109,6 +109,19 @@ func TestSliders(t *testing.T) {
 	do(t, ctx, chromedp.Reload())
 	until(t, ctx, `document.documentElement.dataset.changes >= 1 && document.querySelector('[data-at="0"] .layout').textContent.includes('tp4 ')`)
 
+	// On a phone, too, nothing stands out of the page.
+	do(t, ctx, chromedp.EmulateViewport(360, 800))
+	if over := value[int64](t, ctx, `document.documentElement.scrollWidth`); over > 360 {
+		t.Errorf("360 wide: the page is %d wide", over)
+	}
+	var shot []byte
+	do(t, ctx, chromedp.Sleep(time.Second), chromedp.FullScreenshot(&shot, 100), chromedp.EmulateViewport(1280, 1000))
+	if dir := os.Getenv("TRIAX_SHOTS"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, "live-360.png"), shot, 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+
 	// A slider dragged to and fro, then left alone.
 	var times []string
 	for range 5 {
