@@ -33,6 +33,7 @@ configs                : mesh schedule nn zero optim data hf
 plan                   : configs mesh schedule nn comm tp cp ep pp zero optim tensor
 monitor                : train tensor
 dialect                : configs nn optim zero
+report/reporttest      : plan
 report                 : plan schedule mesh comm configs train
 serve                  : report plan schedule configs data dialect nn
 checkpoint/safetensors :

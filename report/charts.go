@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"triax/comm"
@@ -54,7 +55,7 @@ func memoryChart(i Item) Chart {
 	}
 	measured := i.measuredMemory()
 	for r := range p.Memory {
-		f.Labels = append(f.Labels, itoa(r))
+		f.Labels = append(f.Labels, strconv.Itoa(r))
 	}
 	most := 0.0
 	for _, m := range append(slices.Clone(p.Memory), measured...) {
@@ -109,7 +110,7 @@ func (d *drawing) stack(m plan.Memory, x, w float64, y axis, who, more string) {
 }
 
 // class is one of the palette's colours.
-func class(k int) string { return "c" + itoa(k%8) }
+func class(k int) string { return "c" + strconv.Itoa(k%8) }
 
 // stepParts are the parts of a step, as they stand in the plan.
 func stepParts(s plan.Step) []part {
@@ -166,8 +167,7 @@ func (d *drawing) ruler(x axis, text func(float64) string) {
 		d.line("grid", x.at(v), marginTop, x.at(v), d.height-marginFoot)
 		anchor := "middle"
 		if n == 0 {
-			text0 := "0"
-			d.text(anchor, x.at(v), d.height-marginFoot+14, text0)
+			d.text(anchor, x.at(v), d.height-marginFoot+14, "0")
 			continue
 		}
 		if x.at(v) > d.width-30 {
@@ -221,12 +221,12 @@ func trafficChart(i Item) Chart {
 		note := "planned"
 		if m, ok := measured[p.name]; ok {
 			h /= 2
-			d.rect("measured c"+itoa(axisClass(p.name)), x.from, y+4+h, x.at(m)-x.from, h, fmt.Sprintf("%s: %s measured", p.name, plan.Bytes(m)))
+			d.rect("measured c"+strconv.Itoa(axisClass(p.name)), x.from, y+4+h, x.at(m)-x.from, h, fmt.Sprintf("%s: %s measured", p.name, plan.Bytes(m)))
 			if math.Abs(m-p.value) < 0.5 {
 				note = "planned, and the same measured"
 			}
 		}
-		d.rect("c"+itoa(axisClass(p.name)), x.from, y+4, max(x.at(p.value)-x.from, 1), h, fmt.Sprintf("%s: %s %s", p.name, plan.Bytes(p.value), note))
+		d.rect("c"+strconv.Itoa(axisClass(p.name)), x.from, y+4, max(x.at(p.value)-x.from, 1), h, fmt.Sprintf("%s: %s %s", p.name, plan.Bytes(p.value), note))
 		d.text("start", x.at(max(p.value, measured[p.name]))+4, y+16, plan.Bytes(p.value))
 		f.Labels, f.Series[0].Y = append(f.Labels, p.name), append(f.Series[0].Y, p.value/(1<<20))
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"triax/plan"
 )
@@ -86,7 +87,7 @@ func lineChart(p lineSpec) Chart {
 		var run [][2]float64
 		flush := func() {
 			if len(run) > 1 {
-				d.path("stroke s"+itoa(k%8), run)
+				d.path("stroke s"+strconv.Itoa(k%8), run)
 			}
 			run = nil
 		}

@@ -148,7 +148,7 @@ func thinLabels(labels []string) []string {
 // kindColour is an op's place in the palette, as on the page.
 var kindColour = map[schedule.Kind]int{schedule.F: 0, schedule.B: 1, schedule.I: 7, schedule.W: 2, schedule.R: 3, schedule.U: 5}
 
-// lanes draws a group: the first rank on top.
+// laneBoxes draws a group: the first rank on top.
 type laneBoxes struct{ g Group }
 
 func (l laneBoxes) Plot(c draw.Canvas, p *plot.Plot) {

@@ -63,7 +63,7 @@ func scaled(p *plan.Plan, f float64, grow bool) (Scale, bool) {
 // their length.
 func tooLong(c *configs.Config) bool {
 	n := c.Mesh.PP * max(1, c.Pipeline.Microbatches) * schedule.ChunksOf(c.Pipeline.Schedule, c.Pipeline.Chunks)
-	if schedule.IsV(c.Pipeline.Schedule) {
+	if schedule.Searched(c.Pipeline.Schedule) {
 		return n > 1<<11
 	}
 	return n > 1<<16

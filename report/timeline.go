@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"math"
+	"strconv"
 
 	"triax/plan"
 	"triax/schedule"
@@ -44,7 +45,7 @@ func planned(p *plan.Plan) Group {
 	return g
 }
 
-func stageLabel(r int) string { return "pp" + itoa(r) }
+func stageLabel(r int) string { return "pp" + strconv.Itoa(r) }
 
 // end is the last moment of a group.
 func (g Group) end() (t float64) {

@@ -5,32 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"triax/schedule"
+	"triax/train"
 )
 
-// event is an entry of Chrome's trace event format, which Perfetto opens. Times are microseconds.
-type event struct {
-	Name string         `json:"name"`
-	Cat  string         `json:"cat,omitempty"`
-	Ph   string         `json:"ph"`
-	TS   float64        `json:"ts"`
-	Dur  float64        `json:"dur,omitempty"`
-	PID  int            `json:"pid"`
-	TID  int            `json:"tid"`
-	Args map[string]any `json:"args,omitempty"`
-}
-
-// WriteTrace writes timelines in Chrome's trace event format: a process a group, a thread a pipeline rank, an event an op.
+// WriteTrace writes timelines in Chrome's trace train.TraceEvent format: a process a group, a thread a pipeline rank, an event an op.
 func WriteTrace(w io.Writer, groups ...Group) error {
-	events := []event{}
+	events := []train.TraceEvent{}
 	for g, group := range groups {
-		events = append(events, event{Name: "process_name", Ph: "M", PID: g, Args: map[string]any{"name": group.Name}})
+		events = append(events, train.TraceEvent{Name: "process_name", Ph: "M", PID: g, Args: map[string]any{"name": group.Name}})
 		for r, lane := range group.Lanes {
-			events = append(events, event{Name: "thread_name", Ph: "M", PID: g, TID: r, Args: map[string]any{"name": lane.Label}})
+			events = append(events, train.TraceEvent{Name: "thread_name", Ph: "M", PID: g, TID: r, Args: map[string]any{"name": lane.Label}})
 			for _, o := range lane.Ops {
-				e := event{Name: o.Op.String(), Cat: o.Op.Kind.String(), Ph: "X", TS: o.Start * 1e6, Dur: (o.End - o.Start) * 1e6, PID: g, TID: r}
+				e := train.TraceEvent{Name: o.Op.String(), Cat: o.Op.Kind.String(), Ph: "X", TS: o.Start * 1e6, Dur: (o.End - o.Start) * 1e6, PID: g, TID: r}
 				if o.Peer+o.Transfer > 0 {
 					e.Args = map[string]any{"waited_us": o.Peer * 1e6, "transfer_us": o.Transfer * 1e6}
 				}
@@ -55,7 +43,7 @@ func readTrace(r io.Reader, ranks []int) (Group, error) {
 		lanes[rank] = i
 		g.Lanes = append(g.Lanes, Lane{Label: stageLabel(i)})
 	}
-	err := eachEvent(io.LimitReader(r, maxTrace), func(e event) error {
+	err := eachEvent(io.LimitReader(r, maxTrace), func(e train.TraceEvent) error {
 		i, ours := lanes[e.PID]
 		if !ours || e.Ph != "X" || e.TID != 0 {
 			return nil
@@ -78,13 +66,13 @@ func readTrace(r io.Reader, ranks []int) (Group, error) {
 }
 
 // argument is a number among an event's arguments, 0 where there is none.
-func argument(e event, name string) float64 {
+func argument(e train.TraceEvent, name string) float64 {
 	x, _ := e.Args[name].(float64)
 	return x
 }
 
-// eachEvent reads the events one by one, so that memory does not grow with what is passed over.
-func eachEvent(r io.Reader, f func(event) error) error {
+// eachEvent reads the train.TraceEvents one by one, so that memory does not grow with what is passed over.
+func eachEvent(r io.Reader, f func(train.TraceEvent) error) error {
 	d := json.NewDecoder(r)
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return errors.Join(errors.New("want a JSON object with traceEvents"), err)
@@ -108,7 +96,7 @@ func eachEvent(r io.Reader, f func(event) error) error {
 			if n == maxEvents {
 				return fmt.Errorf("more than %d events", maxEvents)
 			}
-			var e event
+			var e train.TraceEvent
 			if err := d.Decode(&e); err != nil {
 				return err
 			}
@@ -156,5 +144,3 @@ func (g *Group) lastStep() error {
 	}
 	return nil
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -14,21 +14,22 @@ type generator struct {
 	chunks  int  // the chunks a rank when none are asked for
 	anyMore bool // more chunks than that are possible too, and one
 	least   int  // microbatches, as a multiple of p; 0 for no bound
+	search  bool // the order of ops is searched for: making it takes time that grows faster than its length
 	make    func(p, m, v int) *Schedule
 }
 
 // generators lists every schedule that New makes, in the order in which Names gives them.
 var generators = []generator{
-	{"gpipe", "all forwards, then all backwards", 1, false, 0, func(p, m, _ int) *Schedule { return GPipe(p, m) }},
-	{"1f1b", "one forward, one backward", 1, false, 0, func(p, m, _ int) *Schedule { return OneFOneB(p, m) }},
-	{"interleaved", "1f1b over v chunks a rank", 2, true, 0, Interleaved},
-	{"looped-bfs", "breadth first: each chunk takes all microbatches", 2, true, 0, LoopedBFS},
-	{"zb-h1", "1f1b with weight gradients in what would be idle", 1, false, 0, func(p, m, _ int) *Schedule { return ZBH1(p, m) }},
-	{"zb-h2", "twice as far ahead: no idle time between a rank's ops", 1, false, 0, func(p, m, _ int) *Schedule { return ZBH2(p, m) }},
-	{"zb-v", "zero bubble on two chunks there and back", 2, false, 0, func(p, m, _ int) *Schedule { return ZBV(p, m) }},
-	{"v-half", "zb-v in half the activation memory", 2, false, 0, func(p, m, _ int) *Schedule { return VHalf(p, m) }},
-	{"v-min", "zb-v in a third of the activation memory", 2, false, 0, func(p, m, _ int) *Schedule { return VMin(p, m) }},
-	{"dualpipe-v", "both directions at once on two chunks there and back", 2, false, 2, func(p, m, _ int) *Schedule { return DualPipeV(p, m) }},
+	{"gpipe", "all forwards, then all backwards", 1, false, 0, false, func(p, m, _ int) *Schedule { return GPipe(p, m) }},
+	{"1f1b", "one forward, one backward", 1, false, 0, false, func(p, m, _ int) *Schedule { return OneFOneB(p, m) }},
+	{"interleaved", "1f1b over v chunks a rank", 2, true, 0, false, Interleaved},
+	{"looped-bfs", "breadth first: each chunk takes all microbatches", 2, true, 0, false, LoopedBFS},
+	{"zb-h1", "1f1b with weight gradients in what would be idle", 1, false, 0, false, func(p, m, _ int) *Schedule { return ZBH1(p, m) }},
+	{"zb-h2", "twice as far ahead: no idle time between a rank's ops", 1, false, 0, false, func(p, m, _ int) *Schedule { return ZBH2(p, m) }},
+	{"zb-v", "zero bubble on two chunks there and back", 2, false, 0, true, func(p, m, _ int) *Schedule { return ZBV(p, m) }},
+	{"v-half", "zb-v in half the activation memory", 2, false, 0, true, func(p, m, _ int) *Schedule { return VHalf(p, m) }},
+	{"v-min", "zb-v in a third of the activation memory", 2, false, 0, true, func(p, m, _ int) *Schedule { return VMin(p, m) }},
+	{"dualpipe-v", "both directions at once on two chunks there and back", 2, false, 2, false, func(p, m, _ int) *Schedule { return DualPipeV(p, m) }},
 }
 
 // Names lists the schedules that New knows.
@@ -150,5 +151,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// IsV says that the named schedule takes its two chunks there and back by searching for an order: making it takes time that grows faster than its length.
-func IsV(name string) bool { return name == "zb-v" || name == "v-half" || name == "v-min" }
+// Searched says that the named schedule's order of ops is searched for: making it takes time that grows faster than its length.
+func Searched(name string) bool {
+	g := lookup(name)
+	return g != nil && g.search
+}

@@ -6,7 +6,9 @@
   let layouts = [], now = 0, values = [], shown = 'toml', searching = 0;
 
   const get = async (path, signal) => {
-    const r = await fetch(path, { signal }), a = await r.json().catch(() => ({ problems: [{ rule: 'the server does not answer' }] }));
+    const r = await fetch(path, { signal }), text = await r.text();
+    let a;
+    try { a = JSON.parse(text); } catch { a = { problems: [{ rule: text.slice(0, 200) }] }; } // the guard's refusals are plain
     if (!r.ok) throw Object.assign(new Error('refused'), { problems: a.problems || [] });
     return a;
   };
@@ -21,6 +23,7 @@
   // The address: layouts with their names, and which is chosen.
   function write() {
     const text = layouts.map(l => encodeURIComponent(l.name) + ':' + query(l)).join(';') + ';at=' + now;
+    $('copied').textContent = text.length < SHARE ? '' : 'the layouts are too long for a link';
     if (text.length < SHARE) history.replaceState(null, '', '#' + text);
   }
   function read() {
@@ -80,15 +83,18 @@
   // set changes a key; with the holds on, the data axis and the number of microbatches follow. What is held is that of the last layout that keeps the rules.
   function set(key, text) {
     const l = layouts[now];
+    l.lost = [];
     if (text === '' || text === null) l.pairs.delete(key); else l.pairs.set(key, text);
     if (key === 'model.preset') for (const k of [...l.pairs.keys()]) if (k.startsWith('model.') && k !== key && k !== 'model.recompute') l.pairs.delete(k);
     if (key.startsWith('mesh.') && key !== 'mesh.dp' && key !== 'mesh.sequence_parallel' && $('hold-ranks').checked) {
       const rest = ['mesh.tp', 'mesh.pp', 'mesh.cp', 'mesh.ep', 'mesh.dp_replicate'].reduce((n, k) => n * count(k), 1);
       if (l.ranks % rest === 0) l.pairs.set('mesh.dp', String(l.ranks / rest));
+      else l.lost.push(l.ranks + ' devices are no multiple of ' + rest + ', so their number changes');
     }
     if ((key.startsWith('mesh.') || key === 'train.batch') && $('hold-micro').checked) {
       const m = count('train.batch') / (replicas() * l.micro);
       if (Number.isInteger(m) && m > 0) l.pairs.set('pipeline.microbatches', String(m));
+      else l.lost.push('microbatches of ' + l.micro + ' samples do not share out the batch, so their size changes');
     }
     if (key === 'pipeline.schedule') l.pairs.delete('pipeline.chunks');
     refresh();
@@ -130,7 +136,7 @@
       if (at === now) {
         problems([]); fill();
         l.ranks = a.ranks; l.micro = count('train.batch') / (replicas() * count('pipeline.microbatches'));
-        $('ranks').textContent = a.ranks + ' devices';
+        $('ranks').textContent = [a.ranks + ' devices', ...(l.lost || [])].join('; ');
       }
       document.documentElement.dataset.ms = (performance.now() - began).toFixed(1);
       document.documentElement.dataset.changes = 1 + Number(document.documentElement.dataset.changes || 0);
@@ -236,7 +242,10 @@
   $('other').addEventListener('change', () => {
     const l = layouts[now], known = new Set([...form.querySelectorAll('[data-key]')].map(e => e.dataset.key));
     for (const k of [...l.pairs.keys()]) if (!known.has(k)) l.pairs.delete(k);
-    for (const line of $('other').value.split('\n')) { const i = line.indexOf('='); if (i > 0) l.pairs.set(line.slice(0, i).trim(), line.slice(i + 1).trim()); }
+    for (const line of $('other').value.split('\n')) { // a line that is no key with a value is refused by the server, under its own text
+      const i = line.indexOf('='), key = (i < 0 ? line : line.slice(0, i)).trim();
+      if (line.trim()) l.pairs.set(key, i < 0 ? '' : line.slice(i + 1).trim());
+    }
     refresh();
   });
   for (const b of $('carry').querySelectorAll('[data-to]')) b.addEventListener('click', () => carry(b.dataset.to));

@@ -21,6 +21,7 @@ import (
 	"triax/configs"
 	"triax/plan"
 	"triax/report"
+	"triax/report/reporttest"
 	"triax/train"
 )
 
@@ -92,13 +93,13 @@ func TestSliders(t *testing.T) {
 	t.Cleanup(srv.Close)
 	do(t, ctx, chromedp.Navigate(srv.URL))
 	until(t, ctx, `document.documentElement.dataset.changes >= 1`)
-	equalPlan(t, value[string](t, ctx, fmt.Sprintf(html, 0)), planOf(t, first...))
+	reporttest.EqualPlan(t, value[string](t, ctx, fmt.Sprintf(html, 0)), planOf(t, first...))
 
 	n := value[string](t, ctx, `document.documentElement.dataset.changes`)
 	do(t, ctx, chromedp.Focus(`[data-for="mesh.tp"]`), chromedp.KeyEvent("\u0302")) // arrow left: half the tensor ranks
 	until(t, ctx, `document.documentElement.dataset.changes != `+n+` && document.querySelector('[data-at="0"] .layout').textContent.includes('tp4 ')`)
 	want := append(append([]string{}, first...), "mesh.tp=4", "mesh.dp=16", "pipeline.microbatches=96")
-	equalPlan(t, value[string](t, ctx, fmt.Sprintf(html, 0)), planOf(t, want...))
+	reporttest.EqualPlan(t, value[string](t, ctx, fmt.Sprintf(html, 0)), planOf(t, want...))
 	t.Logf("change of a slider at 1,024 devices: answered in %s ms, shown in %s ms", value[string](t, ctx, `document.documentElement.dataset.answer`), value[string](t, ctx, `document.documentElement.dataset.ms`))
 
 	// The link makes the same page elsewhere.

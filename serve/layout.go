@@ -16,6 +16,7 @@ import (
 const (
 	maxQuery = 32 << 10 // bytes
 	maxPairs = 256
+	maxName  = 400     // bytes
 	maxOps   = 1 << 16 // of a drawn pipeline: p·m·v
 	maxV     = 1 << 13 // the same where the order of ops is searched for
 )
@@ -32,18 +33,24 @@ var readers = map[string]func(value string) bool{
 	"cluster.calibrated": nothing,
 }
 
+// words of a query that are the page's own.
+var words = []string{"name", "at", "to"}
+
 func nothing(string) bool { return false }
 
 // layout reads a configuration from a query. All that is wrong comes back as configs.Problems.
 func (s *Server) layout(q url.Values) (*configs.Config, error) {
+	var ps configs.Problems
 	keys := make([]string, 0, len(q))
 	for k := range q {
-		if strings.Contains(k, ".") {
+		if len(q[k]) > 1 {
+			ps = append(ps, configs.Problem{Field: fmt.Sprintf("%.60s", k), Value: fmt.Sprintf("%.60q", q[k]), Rule: "a key stands once in a layout", Hint: "keep one"})
+		}
+		if !slices.Contains(words, k) { // what is no key of a configuration is refused by its loader
 			keys = append(keys, k)
 		}
 	}
 	sort.Strings(keys)
-	var ps configs.Problems
 	var overrides []string
 	for _, k := range keys {
 		v := strings.TrimSpace(q.Get(k))
@@ -70,7 +77,7 @@ func (s *Server) layout(q url.Values) (*configs.Config, error) {
 // drawable refuses what would keep the page waiting: `triax plan` prices it all the same.
 func drawable(c *configs.Config) error {
 	n, most := c.Mesh.PP*c.Pipeline.Microbatches*schedule.ChunksOf(c.Pipeline.Schedule, c.Pipeline.Chunks), maxOps
-	if schedule.IsV(c.Pipeline.Schedule) {
+	if schedule.Searched(c.Pipeline.Schedule) {
 		most = maxV
 	}
 	if n <= most {

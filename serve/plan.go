@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,8 +26,8 @@ func (s *Server) itemOf(q url.Values) (report.Item, error) {
 		return report.Item{}, err
 	}
 	name := q.Get("name")
-	if len(name) > 80 {
-		name = name[:80]
+	if len(name) > maxName {
+		return report.Item{}, fmt.Errorf("name: want at most %d bytes", maxName)
 	}
 	if name == "" {
 		name = p.Layout
@@ -41,9 +42,9 @@ func (s *Server) plan(r *http.Request) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := strconv.Atoi(q.Get("at"))
+	at, err := strconv.Atoi(cmp.Or(q.Get("at"), "0"))
 	if err != nil || at < 0 || at >= MaxLayouts {
-		at = 0
+		return nil, fmt.Errorf("at: want 0 to %d", MaxLayouts-1)
 	}
 	var b bytes.Buffer
 	if err := report.WriteItem(&b, at, i); err != nil {

@@ -11,14 +11,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"triax/configs"
 	"triax/plan"
+	"triax/report/reporttest"
 	"triax/train"
 )
 
@@ -71,39 +70,6 @@ var firstQuery = func() string {
 	return pairs(c)
 }()
 
-var shown = regexp.MustCompile(`data-key="([^"]*)" data-value="([^"]*)"`)
-
-// equalPlan compares the numbers of a page's part with a plan as `triax plan --json` prints it.
-func equalPlan(t *testing.T, html string, p *plan.Plan) {
-	t.Helper()
-	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want map[string]any
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, m := range shown.FindAllStringSubmatch(html, -1) {
-		var v any = want
-		if m[1] == "memory.peak" {
-			v = want["memory"].([]any)[p.Worst].(map[string]any)["peak"]
-		} else {
-			for key := range strings.SplitSeq(m[1], ".") {
-				v = v.(map[string]any)[key]
-			}
-		}
-		if got, err := strconv.ParseFloat(m[2], 64); err != nil || got != v {
-			t.Errorf("%s: %s on the page, %v in the plan", m[1], m[2], v)
-		}
-		n++
-	}
-	if n < 7 {
-		t.Errorf("%d numbers on the page", n)
-	}
-}
-
 func planOf(t testing.TB, overrides ...string) *plan.Plan {
 	t.Helper()
 	c, err := configs.Parse(nil, overrides)
@@ -122,7 +88,7 @@ func TestNumbers(t *testing.T) {
 	s := newServer(t, Options{})
 	a := decoded(t, s, "/api/plan?at=2&name=x&"+firstQuery)
 	html := a["html"].(string)
-	equalPlan(t, html, planOf(t, first...))
+	reporttest.EqualPlan(t, html, planOf(t, first...))
 	if !strings.Contains(html, `id="item2"`) || a["ranks"] != 1024.0 || a["values"].(map[string]any)["mesh.tp"] != "8" {
 		t.Errorf("ranks %v, %.200s", a["ranks"], html)
 	}
@@ -167,7 +133,7 @@ func TestFront(t *testing.T) {
 	if got := list[0].(map[string]any)["layout"]; got != found.Best[0].Plan.Layout {
 		t.Errorf("fastest %v, the search says %s", got, found.Best[0].Plan.Layout)
 	}
-	equalPlan(t, decoded(t, s, "/api/plan?"+list[0].(map[string]any)["pairs"].(string))["html"].(string), found.Best[0].Plan)
+	reporttest.EqualPlan(t, decoded(t, s, "/api/plan?"+list[0].(map[string]any)["pairs"].(string))["html"].(string), found.Best[0].Plan)
 	// Another layout of the same ranks finds the same search.
 	other := decoded(t, s, "/api/plan?"+strings.Replace(q, "mesh.dp=8", "mesh.dp=4&mesh.tp=2", 1))
 	if !strings.Contains(other["html"].(string), `data-chart="front"`) {
@@ -254,6 +220,8 @@ func TestRefusals(t *testing.T) {
 	for q, fields := range map[string][]string{
 		"mesh.tp=3&model.heads=4&optim.lr=-1":               {"optim.lr"},
 		"mesh.tpp=3&model.widht=4":                          {"mesh.tpp", "model.widht"},
+		"mesh.tp=1&mesh.tp=2":                               {"mesh.tp"},
+		"tensor=2":                                          {"tensor"},
 		"model.from=/etc":                                   {"model.from"},
 		"model.preset=/etc/passwd.json":                     {"model.preset"},
 		"data.tokenizer=/etc/passwd":                        {"data.tokenizer"},
@@ -272,6 +240,11 @@ func TestRefusals(t *testing.T) {
 			if !strings.Contains(body, `"field":"`+f+`"`) {
 				t.Errorf("%s: %s is not named: %s", q, f, body)
 			}
+		}
+	}
+	for _, q := range []string{"at=4", "at=x", "name=" + strings.Repeat("n", maxName+1)} {
+		if code, body := ask(t, s, "/api/plan?"+q); code != http.StatusBadRequest {
+			t.Errorf("%.20s: %d %.100s", q, code, body)
 		}
 	}
 	c, err := configs.Parse(nil, []string{"train.out=/somewhere"})

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"strings"
 	"time"
 
 	"triax/configs"
@@ -94,8 +93,8 @@ func (s *Server) Serve(ctx context.Context, addr string, ready func(url string))
 		return err
 	}
 	where := l.Addr().String()
-	if ip, _, err := net.SplitHostPort(where); err == nil && net.ParseIP(ip).IsUnspecified() {
-		where = strings.Replace(where, "["+ip+"]", "localhost", 1)
+	if ip, port, err := net.SplitHostPort(where); err == nil && net.ParseIP(ip).IsUnspecified() {
+		where = net.JoinHostPort("localhost", port)
 	}
 	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: maxQuery + 8<<10,
 		BaseContext: func(net.Listener) context.Context { return ctx }}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// event is one entry of a timeline in the Chrome trace event format, which Perfetto opens. Times are microseconds.
-type event struct {
+// TraceEvent is one entry of a timeline in the Chrome trace event format, which Perfetto opens. Times are microseconds.
+type TraceEvent struct {
 	Name string         `json:"name"`
 	Cat  string         `json:"cat,omitempty"`
 	Ph   string         `json:"ph"`
@@ -20,7 +20,7 @@ type event struct {
 // trace is the timeline of the last steps: a process a rank, with a track for the ops of the schedule, named as it
 // names them, and one for communication by axis.
 func (r *records) trace() map[string]any {
-	var events []event
+	var events []TraceEvent
 	var zero time.Time
 	for _, s := range r.slots {
 		for _, o := range s.ops {
@@ -32,11 +32,11 @@ func (r *records) trace() map[string]any {
 	at := func(t time.Time) float64 { return float64(t.Sub(zero)) / 1e3 }
 	for rank, s := range r.slots {
 		events = append(events,
-			event{Name: "process_name", Ph: "M", PID: rank, Args: map[string]any{"name": fmt.Sprintf("rank %d", rank)}},
-			event{Name: "thread_name", Ph: "M", PID: rank, TID: 0, Args: map[string]any{"name": "compute"}},
-			event{Name: "thread_name", Ph: "M", PID: rank, TID: 1, Args: map[string]any{"name": "communication"}})
+			TraceEvent{Name: "process_name", Ph: "M", PID: rank, Args: map[string]any{"name": fmt.Sprintf("rank %d", rank)}},
+			TraceEvent{Name: "thread_name", Ph: "M", PID: rank, TID: 0, Args: map[string]any{"name": "compute"}},
+			TraceEvent{Name: "thread_name", Ph: "M", PID: rank, TID: 1, Args: map[string]any{"name": "communication"}})
 		for _, o := range s.ops {
-			e := event{Name: o.Op.String(), Cat: o.Op.Kind.String(), Ph: "X", TS: at(o.Start), Dur: float64(o.End.Sub(o.Start)) / 1e3, PID: rank}
+			e := TraceEvent{Name: o.Op.String(), Cat: o.Op.Kind.String(), Ph: "X", TS: at(o.Start), Dur: float64(o.End.Sub(o.Start)) / 1e3, PID: rank}
 			if o.Wait+o.Move > 0 {
 				e.Args = map[string]any{"waited_us": float64(o.Wait) / 1e3, "transfer_us": float64(o.Move) / 1e3}
 			}
@@ -46,7 +46,7 @@ func (r *records) trace() map[string]any {
 			if c.Start.Before(zero) {
 				continue
 			}
-			events = append(events, event{
+			events = append(events, TraceEvent{
 				Name: fmt.Sprintf("%s %s", c.Axis, c.Kind), Cat: c.Axis, Ph: "X", TS: at(c.Start), Dur: float64(c.Wait+c.Move) / 1e3, PID: rank, TID: 1,
 				Args: map[string]any{"bytes": c.Bytes, "waited_us": float64(c.Wait) / 1e3},
 			})

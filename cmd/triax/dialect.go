@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -138,28 +137,4 @@ func exportConfigCmd() *cobra.Command {
 	f.StringVarP(&out, "out", "o", "", "file to write; standard output if empty")
 	f.StringArrayVar(&set, "set", nil, "section.key=value, over the file")
 	return cmd
-}
-
-// writeOut writes beside and renames, or prints where no file is named.
-func writeOut(cmd *cobra.Command, path string, b []byte) error {
-	if path == "" {
-		_, err := cmd.OutOrStdout().Write(b)
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already when all went well
-	if _, err := f.Write(b); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Chmod(f.Name(), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

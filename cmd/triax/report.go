@@ -142,19 +142,3 @@ func addSearch(ctx context.Context, i *report.Item, limit time.Duration) error {
 	}
 	return err
 }
-
-// writeBeside writes a file beside its place and moves it there.
-func writeBeside(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already when all went well
-	if err := errors.Join(write(f), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Chmod(f.Name(), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}

@@ -33,6 +33,7 @@ func TestReport(t *testing.T) {
 		{[]string{"report", dir, "-o", bad}, "config.toml"},
 		{[]string{"serve", "../../configs/pp.toml", "--set", "mesh.pp=7"}, "mesh.pp"},
 		{[]string{"serve", "a=../../configs/pp.toml", "b=../../configs/pp.toml", "c=../../configs/pp.toml", "d=../../configs/pp.toml", "e=../../configs/pp.toml"}, "at most four"},
+		{[]string{"serve", "--addr", "nowhere"}, "--addr nowhere"},
 	} {
 		if out, code := call(t, c.args...); code != exitRequest || !strings.Contains(out, c.want) {
 			t.Errorf("%v: exit code %d, want %q in\n%s", c.args, code, c.want, out)

@@ -34,9 +34,15 @@ func serveCmd() *cobra.Command {
 			if err != nil {
 				return requestError{err}
 			}
-			return s.Serve(cmd.Context(), addr, func(url string) {
+			ready := false
+			err = s.Serve(cmd.Context(), addr, func(url string) {
+				ready = true
 				fmt.Fprintf(cmd.ErrOrStderr(), "open %s (end with Ctrl-C)\n", url)
 			})
+			if err != nil && !ready {
+				return requestError{fmt.Errorf("--addr %s: %w", addr, err)}
+			}
+			return err
 		},
 	}
 	addConfigFlags(cmd)

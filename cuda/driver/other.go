@@ -10,6 +10,12 @@ type Driver struct{ Version Version }
 // Compiler is the run-time compiler's library; there is none in this build.
 type Compiler struct{ Version Version }
 
+// BLAS is the matrix library; there is none in this build.
+type BLAS struct{ Version int }
+
+// LoadBLAS says ErrAbsent.
+func LoadBLAS([]string) (*BLAS, error) { return nil, unbuilt("blas") }
+
 // Load says ErrAbsent: libraries are opened through cgo, on Linux.
 func Load([]string) (*Driver, error) { return nil, unbuilt("driver") }
 
