@@ -23,6 +23,7 @@ comm                   : mesh tensor
 comm/local             : comm tensor
 comm/commtest          : comm tensor
 tensor/devicetest      : tensor
+tensor/alloctest       :
 nn                     : mesh tensor
 tp                     : nn comm mesh tensor
 cp                     : nn comm tensor

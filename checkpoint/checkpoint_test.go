@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"triax/checkpoint/safetensors"
 	"triax/nn"
+	"triax/tensor/alloctest"
 )
 
 // TestStretch: whatever a parameter's cut, its stretches have the elements of the whole one, each once.
@@ -229,7 +231,9 @@ func FuzzIndex(f *testing.F) {
 			t.Fatal("an index without a seal was believed")
 		}
 		var x index
-		if json.Unmarshal(text, &x) != nil || x.check() != nil {
+		var err error
+		alloctest.Linear(t, len(text), func() { err = errors.Join(json.Unmarshal(text, &x), x.check()) })
+		if err != nil {
 			return
 		}
 		for _, e := range x.Entries {

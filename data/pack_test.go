@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"triax/tensor/alloctest"
 )
 
 // examples opens a JSONL file of these lines.
@@ -208,7 +210,9 @@ func FuzzJSONL(f *testing.F) {
 	f.Add([]byte("{\"text\": \"\\ud800\"}\n\n\n[1]"), uint8(1))
 	f.Fuzz(func(t *testing.T, text []byte, seq uint8) {
 		c := &Corpus{Tokenizer: Bytes{}, config: Config{Format: JSONL, Long: Cut}.Resolved()}
-		if err := c.lines(strings.NewReader(string(text)), 1<<20); err != nil || len(c.examples) == 0 {
+		var err error
+		alloctest.Linear(t, len(text), func() { err = c.lines(strings.NewReader(string(text)), 1<<20) })
+		if err != nil || len(c.examples) == 0 {
 			return
 		}
 		if err := c.splitExamples(0); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"triax/nn"
+	"triax/tensor/alloctest"
 )
 
 // FuzzConfig: whatever a config.json says, it is refused, or a model whose sizes are bounded.
@@ -20,7 +21,9 @@ func FuzzConfig(f *testing.F) {
 	f.Add([]byte(`{"model_type":"llama","num_hidden_layers":-1,"hidden_size":9223372036854775807}`))
 	f.Add([]byte(`{"model_type":"qwen3","rope_parameters":{"rope_type":"yarn","factor":1e308,"mscale":1e-308,"mscale_all_dim":1}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := ParseConfig(text)
+		var c Config
+		var err error
+		alloctest.Linear(t, len(text), func() { c, err = ParseConfig(text) })
 		if err != nil {
 			return
 		}
@@ -50,7 +53,9 @@ func FuzzIndex(f *testing.F) {
 	}
 	f.Add([]byte(`{"weight_map":{"a":"../../etc/passwd.safetensors"}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		_, files, err := parseIndex(text)
+		var files []string
+		var err error
+		alloctest.Linear(t, len(text), func() { _, files, err = parseIndex(text) })
 		if err != nil {
 			return
 		}
@@ -88,7 +93,9 @@ func FuzzFolder(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		w, err := Open(own)
+		var w *Weights
+		var err error
+		alloctest.Linear(t, len(config)+len(index)+len(weights), func() { w, err = Open(own) })
 		if err != nil {
 			return
 		}

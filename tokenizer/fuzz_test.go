@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"triax/tensor/alloctest"
 	"triax/tokenizer"
 )
 
@@ -28,7 +29,9 @@ func FuzzTokenizerJSON(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		tok, err := tokenizer.Parse(text)
+		var tok *tokenizer.Tokenizer
+		var err error
+		alloctest.Linear(t, len(text), func() { tok, err = tokenizer.Parse(text) })
 		if err != nil {
 			return
 		}

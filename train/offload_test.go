@@ -65,3 +65,36 @@ func TestOffloadRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestOffloadFaults: rows of the fault list on states kept outside of memory, against the uncut model.
+func TestOffloadFaults(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		clip  float64
+		stage int
+	}{
+		{"B28 all gradients of several backward passes count, ZeRO 1", 0, 1},
+		{"B28 all gradients of several backward passes count, ZeRO 2", 0, 2},
+		{"B28 all gradients of several backward passes count, ZeRO 3", 0, 3},
+		{"B50 the norm is the one before clipping, and what clips", 1e-2, 2},
+		{"B50 the norm is the one before clipping, and what clips, ZeRO 3", 1e-2, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, rule := range []string{"sgd", "adamw"} {
+				cfg := base()
+				cfg.Mesh.DP, cfg.Zero.Stage, cfg.Optim.Rule, cfg.Optim.Clip = 2, c.stage, rule, c.clip
+				cfg.Pipeline.Microbatches = cfg.Train.Batch / 2 // one sample a backward pass
+				cfg.Zero.Offload, cfg.Zero.OffloadDir = zero.OffloadDisk, t.TempDir()
+				corpus := letters(t, cfg.Model.Vocab, gridTokens)
+				got, out := cutRun(t, cfg, corpus)
+				want := uncut(t, cfg, corpus)
+				if d := compare(got, want); d.relative > equalTo {
+					t.Errorf("%s: off by %.2g: %s", rule, d.relative, d.where)
+				}
+				if out.Memory[0].Offloaded == 0 || c.clip > 0 && got.norm[0] <= c.clip {
+					t.Errorf("%s: %d bytes in files, norm %v, clip %v", rule, out.Memory[0].Offloaded, got.norm[0], c.clip)
+				}
+			}
+		})
+	}
+}

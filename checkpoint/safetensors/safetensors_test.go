@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"triax/tensor/alloctest"
 )
 
 func spec(name string, d DType, shape []int, values ...float64) Spec {
@@ -169,7 +171,9 @@ func FuzzOpen(f *testing.F) {
 		if len(raw) < 8 {
 			return
 		}
-		got, err := parse(raw)
+		var got *File
+		var err error
+		alloctest.Linear(t, len(raw), func() { got, err = parse(raw) })
 		if err != nil {
 			return
 		}
