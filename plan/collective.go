@@ -44,12 +44,52 @@ func (c Cluster) spanOf(m mesh.Mesh, axes ...mesh.Axis) span {
 
 // Collective is the time of one call of bytes over a group: a ring through all its ranks. Every byte passes every link, so the slowest one sets
 // the pace, where the ranks inside a unit use their links to the outside together; each of the n-1 steps pays the hop that it crosses
-// (Thakur et al. 2005, §4; NCCL's tuning model of a ring). An all-reduce goes round twice.
+// (Thakur et al. 2005, §4; NCCL's tuning model). An all-reduce goes round twice, or up and down a tree over the outer link, whose hops grow with the logarithm of the
+// nodes, or is summed in the switch where all its ranks are on one that can. Of all the ways that the links offer it is the quickest.
 func (c Cluster) Collective(kind comm.CallKind, bytes float64, s span) float64 {
 	if s.size <= 1 {
 		return 0
 	}
-	base, hops, pace, inside := 0.0, 0.0, math.Inf(1), 1
+	best := math.Inf(1)
+	for way := range c.ways() {
+		r := c.route(s, way)
+		part := float64(s.size-1) / float64(s.size) * bytes / r.pace
+		switch kind {
+		case comm.KindAllReduce:
+			best = min(best, r.base+2*(r.hops+part), r.base+2*(r.tree+bytes/r.pace/treeShare))
+			if r.inSwitch > 0 && way == 0 {
+				best = min(best, r.base+2*r.first+bytes/r.inSwitch)
+			}
+		case comm.KindBarrier:
+			best = min(best, r.base+min(r.hops, 2*r.tree))
+		default:
+			best = min(best, r.base+r.hops+part)
+		}
+	}
+	return best
+}
+
+// treeShare is the bandwidth of a tree beside a ring's (NCCL's tuning table).
+const treeShare = 0.92
+
+// ways is how many protocols all links have: the plain one, and the quick ones.
+func (c Cluster) ways() int {
+	n := len(c.Links[0].Quick)
+	for _, l := range c.Links {
+		n = min(n, len(l.Quick))
+	}
+	return 1 + n
+}
+
+// route is a group's way through the links under one protocol: seconds of start and of hops, and bytes/s.
+type route struct {
+	base, hops, tree, pace float64
+	first, inSwitch        float64 // hop and pace inside a switch that sums; 0 where there is none
+}
+
+func (c Cluster) route(s span, way int) route {
+	out := route{pace: math.Inf(1)}
+	inside := 1
 	for i, l := range c.Links {
 		units := s.per[i] / inside // units of the level below that meet here
 		if i == len(c.Links)-1 {
@@ -58,21 +98,27 @@ func (c Cluster) Collective(kind comm.CallKind, bytes float64, s span) float64 {
 		if units <= 1 {
 			continue
 		}
+		bandwidth, latency, base := l.Bandwidth, l.Latency, l.Base
+		if way > 0 {
+			q := l.Quick[way-1]
+			bandwidth, latency, base = bandwidth*q.Share, q.Latency, q.Base
+		}
 		// Of the ring's steps, those that cross this link: between the units below, in each of the units above.
 		above := s.size / (inside * units)
-		hops += float64((units-1)*above) * l.Latency
-		pace = min(pace, float64(inside)*l.Bandwidth)
-		base = max(base, l.Base)
+		out.hops += float64((units-1)*above) * latency
+		if i == 0 { // inside a node a tree is a chain
+			out.tree += float64(units-1) * latency
+		} else {
+			out.tree += math.Ceil(math.Log2(float64(units))) * latency
+		}
+		if l.InSwitch && units == s.size {
+			out.first, out.inSwitch = latency, bandwidth
+		}
+		out.pace = min(out.pace, float64(inside)*bandwidth)
+		out.base = max(out.base, base)
 		inside *= units
 	}
-	part := float64(s.size-1) / float64(s.size) * bytes / pace
-	switch kind {
-	case comm.KindAllReduce:
-		return base + 2*(hops+part)
-	case comm.KindBarrier:
-		return base + hops
-	}
-	return base + hops + part
+	return out
 }
 
 // Message is the time between two neighbours along an axis: over the outermost link that any of them crosses.

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"triax/comm"
 	"triax/configs"
@@ -99,6 +100,7 @@ func (b *bench) measure(l nn.Layer, in []int) (out Layer, shape []int, err error
 		defer func() { p.Data.Release(); p.Grad.Release(); p.Data, p.Grad = nil, nil }()
 	}
 	out.Name = l.Name()
+	b.sheet.low = strings.HasPrefix(out.Name, "blocks.")
 	var y *tensor.Tensor
 	forward := func() (s nn.Saved, err error) {
 		y, s, err = l.Forward(b.ctx, b.input(in))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +20,7 @@ type Measured struct {
 	Config  *configs.Config
 	Cluster Cluster
 	Seconds float64
+	Peak    float64 // bytes of the fullest device; 0 where nobody says
 }
 
 // Skipped is a row that is not used, and why.
@@ -108,8 +108,7 @@ func oldA100() Cluster {
 	if err != nil {
 		panic(err)
 	}
-	c.ScorePasses, c.AttentionRate, c.Efficiency, c.Depth, c.Host = 5, 0.45, 0.81, 130, 47*us
-	return c
+	return asIn2021(c)
 }
 
 // vtrain is a row of VIA-Research/vTrain's data: Megatron, 1F1B, full recomputation, no sharding; four HDR links for eight A100s.
@@ -131,46 +130,4 @@ func vtrain(f fields, line int) (*Measured, string) {
 		return nil, "no time or no shape"
 	}
 	return m, ""
-}
-
-// published is a row of a table of published runs. Used are those of GPT models on A100s whose software is known to this package: Narayanan et al.
-// 2021 and Korthikanti et al. 2022.
-func published(f fields) (*Measured, string) {
-	source, _, _ := strings.Cut(f["id"], "-")
-	if source != "sc21" && source != "kort" {
-		return nil, "source not covered"
-	}
-	layers, width, seq := f.int("layers"), f.int("hidden"), f.int("seq_len")
-	tp, pp, dp, micro, batch := f.int("tp"), f.int("pp"), f.int("dp"), f.int("micro_batch"), f.int("global_batch")
-	if slices.Contains([]int{layers, width, seq, tp, pp, dp, micro, batch, f.int("vocab")}, 0) {
-		return nil, "layout not complete"
-	}
-	model := gpt(layers, width, f.int("heads"), f.int("vocab"), seq)
-	cluster := oldA100()
-	switch f["recompute"] {
-	case "full":
-		model.Recompute = nn.RecomputeFull
-	case "selective":
-		cluster.CoreAgain = true
-	}
-	cfg := layOut(model, tp, pp, dp, micro, batch)
-	cfg.Mesh.SequenceParallel = f["sp"] == "1"
-	if v := f.int("vp"); v > 1 && strings.HasPrefix(f["schedule"], "interleaved") {
-		cfg.Pipeline.Schedule, cfg.Pipeline.Chunks = "interleaved", v
-	}
-	if f["zero_stage_or_sharding"] == "zero3" {
-		cfg.Zero.Stage, cluster.Pieces = 3, 12 // DeepSpeed of 2021 gathers every parameter by itself
-	}
-	t := f.float("step_time_s")
-	if rate := f.float("tflops_per_gpu"); rate > 0 {
-		// Narayanan et al. 2021, §5.1, equation 3: recomputation counted.
-		l, h, s, v := float64(layers), float64(width), float64(seq), f.float("vocab")
-		flops := 96 * float64(batch) * s * l * h * h * (1 + s/(6*h) + v/(16*l*h))
-		t = flops / (rate * tera * float64(tp*pp*dp))
-	}
-	if t == 0 {
-		return nil, "no time"
-	}
-	return &Measured{ID: f["id"], Source: source, Config: cfg, Cluster: cluster, Seconds: t,
-		Group: fmt.Sprint(tp*pp*dp, batch, layers, width)}, ""
 }

@@ -213,6 +213,6 @@ func Traffic(cfg *configs.Config) ([]comm.Entry, error) {
 // free prices nothing.
 type free struct{}
 
-func (free) Gemm(int, int, int) float64                       { return 0 }
+func (free) Gemm(int, int, int, bool) float64                 { return 0 }
 func (free) Attention(int, int, int, int, bool, bool) float64 { return 0 }
 func (free) Pass(float64) float64                             { return 0 }

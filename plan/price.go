@@ -13,9 +13,14 @@ var tileShapes = []tileShape{{256, 128, 1}, {128, 256, 1}, {128, 128, 0.93}, {12
 
 // Gemm is the time of c [m n] = a b with inner dimension k: the tiles go over the processors in waves, the last one partly idle
 // (wave quantisation); short inner dimensions do not fill the pipelines; and never faster than its operands can be read and written.
-func (c Cluster) Gemm(m, n, k int) float64 {
+func (c Cluster) Gemm(m, n, k int, low bool) float64 {
 	if m == 0 || n == 0 || k == 0 {
 		return 0
+	}
+	if low && c.Float8 {
+		c.Float8, c.Peak, c.Efficiency = false, 2*c.Peak, c.Efficiency8
+		// Both operands are cast: read at 2 bytes, written at 1; weights once a step, so not counted.
+		return c.Gemm(m, n, k, false) + 3*float64(m)*float64(k)/(c.Bandwidth*c.Stream) + c.Launch
 	}
 	flops := 2 * float64(m) * float64(n) * float64(k)
 	depth := float64(k) / (float64(k) + c.Depth)

@@ -9,6 +9,7 @@ type Sheet struct {
 	float tensor.DType
 	heap  *tensor.Heap
 	price Kernels
+	low   bool // products are those of blocks
 	// Since the last reset:
 	Seconds float64 // of kernels, one after another
 	FLOPs   float64 // of matrix products and attention: two a multiply-add
@@ -17,7 +18,8 @@ type Sheet struct {
 
 // Kernels prices what a device does, in seconds.
 type Kernels interface {
-	Gemm(m, n, k int) float64
+	// Gemm is c [m n] = a b with inner dimension k; low in the low precision that blocks may use.
+	Gemm(m, n, k int, low bool) float64
 	// Attention is that of so many heads over sequences, causal or whole; backward costs more.
 	Attention(samples, heads, seq, dim int, full, backward bool) float64
 	// Pass is a kernel that is bound by the memory it reads and writes.
@@ -70,7 +72,7 @@ func (s *Sheet) Gemm(c, a, _ *tensor.Tensor, transA, _ bool, _ float64) {
 	m := c.Len() / max(1, n)
 	k := a.Len() / max(1, m)
 	s.FLOPs += 2 * float64(m) * float64(n) * float64(k)
-	s.take(s.price.Gemm(m, n, k))
+	s.take(s.price.Gemm(m, n, k, s.low))
 }
 
 func (s *Sheet) Add(y, x *tensor.Tensor)                 { s.pass(y, y, x) }

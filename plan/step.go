@@ -66,6 +66,7 @@ func newClock(p *paper, c Cluster) *clock {
 						o.tensor += max(k.entry(e), k.c.Host*float64(e.Calls))
 					}
 				}
+				o.tensor = k.exposedTensor(kind, o.tensor, o.compute)
 				o.data = k.exposed(once[kind]/float64(len(rk.stages)), o.compute)
 				k.costs[stage][kind] = o
 			}
@@ -132,6 +133,21 @@ func (k *clock) exposed(t, compute float64) float64 {
 	return max(0, t-compute)
 }
 
+// exposedTensor is what of the tensor axis' communication computation does not hide. With mesh.tp_overlap, sums of input gradients run beside
+// weight gradients, which are half of backward; where the cluster's software cuts products into parts (TensorHidden), forward hides some too.
+func (k *clock) exposedTensor(kind schedule.Kind, t, compute float64) float64 {
+	if !k.cfg.Mesh.TPOverlap {
+		return t
+	}
+	if h := k.c.TensorHidden; h > 0 {
+		return t - h*min(t, compute)
+	}
+	if kind == schedule.B {
+		return t - min(t, compute/2)
+	}
+	return t
+}
+
 // reduction is the time of a rank's gradient sums after its last backward (ZeRO 0 and 1, and replicas).
 func (k *clock) reduction(r int) float64 {
 	total := 0.0
@@ -155,13 +171,23 @@ func (k *clock) update(r int) float64 {
 		t += 2 * float64(s) * float64(k.c.StateBytes) / k.c.Disk
 	}
 	t += k.c.Collective(comm.KindAllReduce, 16, k.spans["world"])
+	gather := 0.0
 	if z := k.cfg.Zero.Stage; z == 1 || z == 2 {
 		for _, l := range k.ranks[r].lines {
 			if l.Kind == comm.KindAllGather {
-				t += k.line(l, size)
+				gather += k.line(l, size)
 			}
 		}
 	}
+	if k.c.GatherAhead { // layer by layer, before each layer's first forward
+		first, layers := 0.0, 0
+		for _, stage := range k.ranks[r].stages {
+			first += k.costs[stage][schedule.F].compute
+			layers += len(k.stages[stage].layers)
+		}
+		gather = max(gather/float64(max(1, layers)), gather-first)
+	}
+	t += gather
 	spans, tied := layout.spans, layout.tied
 	for span, l := range spans {
 		axis := "tp"
@@ -174,6 +200,16 @@ func (k *clock) update(r int) float64 {
 		t += k.c.Collective(comm.KindAllReduce, float64(tied.Elements)/float64(tied.Calls)*float64(k.c.GradientBytes), k.spans["tied"])
 	}
 	return t
+}
+
+// unhidden is what of a stage's reduction is left when its last backward ends: with overlap each layer's starts as soon as its gradients are there, so at
+// least the last layer's.
+func (k *clock) unhidden(stage int, t float64) float64 {
+	if !k.cfg.Zero.Overlap {
+		return t
+	}
+	back := max(k.costs[stage][schedule.B].compute, k.costs[stage][schedule.W].compute)
+	return max(t/float64(max(1, len(k.stages[stage].layers))), t-back)
 }
 
 // duration turns seconds into the simulator's unit.
@@ -192,7 +228,7 @@ func (k *clock) step() (Step, error) {
 		for kind, o := range k.costs[stage] {
 			took[stage][kind] = duration(o.seconds())
 		}
-		took[stage][schedule.R] = duration(reduce[k.sched.Place[stage]] / float64(k.sched.Chunks()))
+		took[stage][schedule.R] = duration(k.unhidden(stage, reduce[k.sched.Place[stage]]/float64(k.sched.Chunks())))
 	}
 	last := duration(maxOf(update))
 	costs := schedule.Costs{
