@@ -32,6 +32,9 @@ func published(f fields) (*Measured, string) {
 			return nil, "layout not complete: no " + key
 		}
 	}
+	if f.int("pp") > 1 && f["schedule"] == "" && f["vp"] == "" {
+		return nil, "layout not complete: pipeline without schedule"
+	}
 	soft, ok := softwareOf(source, f)
 	if !ok {
 		return nil, "software not known"

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,6 +51,9 @@ var programs = []software{
 }
 
 func softwareOf(source string, f fields) (software, bool) {
+	if regexp.MustCompile(`MaxText|Paxml`).MatchString(f["model_name"]) { // what they make again is not said
+		return software{}, false
+	}
 	i := slices.IndexFunc(programs, func(s software) bool { return slices.Contains(s.sources, source) })
 	if i < 0 {
 		return software{}, false
