@@ -40,6 +40,8 @@ type Cluster struct {
 	// GatherAhead gathers the parameters that a sharded optimizer updated under the next step's first forward passes.
 	GatherAhead bool   `json:"gather_ahead,omitempty"`
 	Links       []Link `json:"links"`
+	// Runtime is whose memory a plan counts: this program's ("") or MegatronCore's.
+	Runtime string `json:"runtime,omitempty"`
 	// GradientBytes is the size of an accumulated gradient element; StateBytes that of master copy and moments together.
 	GradientBytes int     `json:"gradient_bytes"`
 	StateBytes    int     `json:"state_bytes"`

@@ -26,7 +26,7 @@ type Measured struct {
 // Skipped is a row that is not used, and why.
 type Skipped struct{ ID, Why string }
 
-// ReadMeasured reads a CSV of runs. It knows the columns of vTrain's data ("hidden size", "iteration time (ms)", ...) and of tables of published
+// ReadMeasured reads a CSV of runs. It knows the columns of vTrain's data ("hidden size", "iteration time (ms)", ...), of SimuMax's ("case", "measured_ms", ...) and of tables of published
 // runs (id, gpu_type, layers, hidden, tp, pp, ...). Rows that lack what a plan needs are skipped and said so.
 func ReadMeasured(r io.Reader) (rows []Measured, skipped []Skipped, err error) {
 	in := csv.NewReader(r)
@@ -53,6 +53,8 @@ func ReadMeasured(r io.Reader) (rows []Measured, skipped []Skipped, err error) {
 		var why string
 		if _, ok := f["iteration time (ms)"]; ok {
 			m, why = vtrain(f, n)
+		} else if _, ok := f["measured_ms"]; ok {
+			m, why = simumax(f)
 		} else {
 			m, why = published(f)
 		}

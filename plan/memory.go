@@ -20,6 +20,9 @@ type Memory struct {
 
 // memory adds up pipeline rank r.
 func (p *paper) memory(c Cluster, r int) Memory {
+	if c.Runtime == MegatronCore {
+		return p.megatronMemory(c, r)
+	}
 	l := p.ranks[r].layout
 	w, g, s, largest := l.weights, l.gradients, l.states, float64(l.largest)
 	size, grad := float64(c.element()), float64(c.GradientBytes)

@@ -35,6 +35,9 @@ func published(f fields) (*Measured, string) {
 	if f.int("pp") > 1 && f["schedule"] == "" && f["vp"] == "" {
 		return nil, "layout not complete: pipeline without schedule"
 	}
+	if source == "bloom" && f.int("heads") != 64 && f.int("heads") != 112 {
+		return nil, "head size off the fast kernels of its time"
+	}
 	soft, ok := softwareOf(source, f)
 	if !ok {
 		return nil, "software not known"
@@ -45,6 +48,7 @@ func published(f fields) (*Measured, string) {
 	}
 	cfg := layoutOfRow(f)
 	soft.apply(cfg, &cluster, f)
+	ratesOf(soft.name, &cluster)
 	seconds := secondsOf(f)
 	if seconds == 0 {
 		return nil, "no time"

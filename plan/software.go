@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"triax/configs"
+	"triax/nn"
 )
 
 // software is how a framework of some year runs a layout: what it overlaps and fuses, in what precision it sums gradients.
@@ -18,7 +19,7 @@ type software struct {
 // programs are the frameworks that published rows were made with. Their settings are what their documentation says, not what fits a row.
 var programs = []software{
 	// Megatron-LM and Megatron-DeepSpeed of 2020 to 2022: attention keeps its scores, nothing overlaps.
-	{"megatron-2021", []string{"sc21", "kort", "bloom", "mtnlg", "megascale", "mlm20", "neox", "opt"}, func(c *configs.Config, k *Cluster, f fields) {
+	{"megatron-2021", []string{"sc21", "kort", "mtnlg", "megascale", "mlm20", "neox", "opt"}, func(c *configs.Config, k *Cluster, f fields) {
 		*k = asIn2021(*k)
 		c.Mesh.SequenceParallel = f["sp"] == "1"
 		k.CoreAgain = f["recompute"] == "selective"
@@ -27,6 +28,14 @@ var programs = []software{
 		}
 		if c.Zero.Stage == 3 {
 			k.Pieces = 12 // DeepSpeed of 2021 gathers every parameter by itself
+		}
+	}},
+	// Megatron-DeepSpeed of 2022: the same, with ZeRO-1 and gradients summed as they are kept.
+	{"megatron-deepspeed", []string{"bloom"}, func(c *configs.Config, k *Cluster, f fields) {
+		*k = asIn2021(*k)
+		c.Mesh.SequenceParallel = false
+		if f["precision"] == "fp16" {
+			k.GradientBytes = 2
 		}
 	}},
 	// Megatron-Core with Transformer Engine: tiled attention, sharded optimizer whose sums and gathers overlap, communication of tensor ranks beside products.
@@ -40,15 +49,25 @@ var programs = []software{
 	}},
 	// Its functional tests: deterministic kernels, nothing overlaps.
 	{"megatron-core-tests", []string{"mlmci"}, func(c *configs.Config, _ *Cluster, _ fields) {}},
-	// Fully sharded data parallelism of PyTorch: gathers ahead of use, reductions beside backward.
-	{"fsdp", []string{"foundry", "titan", "fms", "pax", "tinyllama", "automodel"}, func(c *configs.Config, k *Cluster, f fields) {
-		c.Model.Dropout = 0
-		c.Zero.Overlap = true
+	// Fully sharded data parallelism of PyTorch: gathers ahead of use, reductions beside backward. Composer of 2023 with FlashAttention 1.
+	{"composer", []string{"foundry"}, func(c *configs.Config, k *Cluster, f fields) {
+		fsdp(c)
 		if strings.Contains(f["notes"], "PURE") && !strings.Contains(f["notes"], "mode DEFAULT") {
 			k.GradientBytes = 2
 		}
 	}},
+	// The same in torchtitan and its kin: selective recomputation repeats every other operation or layer, not the attention alone.
+	{"torchtitan", []string{"titan", "fms", "tinyllama", "automodel"}, func(c *configs.Config, k *Cluster, f fields) {
+		fsdp(c)
+		if f["recompute"] == "selective" {
+			c.Model.Recompute, c.Model.RecomputeLayers = nn.RecomputeFull, c.Model.Layers/2
+		}
+		c.Mesh.TPOverlap = strings.Contains(f["notes"], "async TP")
+	}},
 }
+
+// fsdp is how PyTorch shards fully.
+func fsdp(c *configs.Config) { c.Model.Dropout, c.Zero.Overlap = 0, true }
 
 func softwareOf(source string, f fields) (software, bool) {
 	if regexp.MustCompile(`MaxText|Paxml`).MatchString(f["model_name"]) { // what they make again is not said
@@ -65,4 +84,40 @@ func softwareOf(source string, f fields) (software, bool) {
 func asIn2021(c Cluster) Cluster {
 	c.ScorePasses, c.AttentionRate, c.Efficiency, c.Depth, c.Host = 5, 0.45, 0.81, 130, 47*us
 	return c
+}
+
+// rates are what a program reaches on a device: constants that rows of that device and program were fitted for. Zero leaves the preset's.
+type rates struct {
+	software, devices                                              string // devices is a regular expression
+	efficiency, efficiency8, attention, stream, host, tensorHidden float64
+}
+
+var fitted = []rates{
+	{software: "megatron-core", devices: "h100.*|h200|h800", efficiency: 0.66, attention: 0.45, stream: 0.9, tensorHidden: 0.6},
+	{software: "megatron-core", devices: "b200", efficiency: 0.55, efficiency8: 0.5, attention: 0.6},
+	{software: "megatron-core", devices: "gb200-nvl72", efficiency: 0.5, efficiency8: 0.45, attention: 0.6},
+	{software: "megatron-core", devices: "b300|gb300-nvl72", efficiency: 0.55, efficiency8: 0.65, attention: 0.6},
+	{software: "megatron-core without overlap", devices: "b200", efficiency: 0.43, attention: 0.45},
+	{software: "composer", devices: "h100.*|h200|h800", efficiency: 0.6, efficiency8: 0.5, attention: 0.18, host: 80 * us},
+	{software: "composer", devices: "a100.*", efficiency: 0.72, attention: 0.3, host: 80 * us},
+	{software: "megatron-deepspeed", devices: "a100.*", efficiency: 0.7, attention: 0.6, stream: 0.5, host: 80 * us},
+	{software: "torchtitan", devices: "h100.*|h200", efficiency: 0.45, efficiency8: 0.5, attention: 0.2, stream: 0.9, host: 80 * us},
+	{software: "torchtitan", devices: "a100.*", efficiency: 0.64},
+}
+
+// ratesOf sets what a program reaches on a cluster's device.
+func ratesOf(software string, c *Cluster) {
+	for _, r := range fitted {
+		if r.software != software || !regexp.MustCompile("^("+r.devices+")$").MatchString(c.Name) {
+			continue
+		}
+		for _, x := range []struct {
+			to *float64
+			v  float64
+		}{{&c.Efficiency, r.efficiency}, {&c.Efficiency8, r.efficiency8}, {&c.AttentionRate, r.attention}, {&c.Stream, r.stream}, {&c.Host, r.host}, {&c.TensorHidden, r.tensorHidden}} {
+			if x.v > 0 {
+				*x.to = x.v
+			}
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 type Checked struct {
 	Measured
 	Predicted float64
+	Held      float64 // bytes of the fullest device, planned
 	Slots     float64 // kernels of the busiest rank's step: what a fixed cost a kernel multiplies
 }
 
@@ -30,7 +31,7 @@ func Check(rows []Measured) ([]Checked, error) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.ID, err)
 			}
-			out[i] = Checked{Measured: r, Predicted: p.Step.Seconds,
+			out[i] = Checked{Measured: r, Predicted: p.Step.Seconds, Held: p.Memory[p.Worst].Peak,
 				Slots: float64(p.Config.Model.Layers*p.Config.Pipeline.Microbatches) / float64(p.Config.Mesh.PP)}
 			return nil
 		})
@@ -47,12 +48,18 @@ type Score struct {
 	Rank         float64 // rank correlation (Spearman) of predicted and measured times
 	Regret       float64 // mean over groups: measured time of the run ranked first over the best measured, less one
 	Groups       int     // of two runs or more
+	Held         int     // rows that say what the fullest device held
+	HeldMean     float64 // mean absolute error of that
 }
 
 // String prints one line.
 func (s Score) String() string {
-	return fmt.Sprintf("%-20s %4d rows: mean error %5.1f%%, median %5.1f%%, bias %+5.1f%%, rank correlation %.3f, regret %.1f%% over %d groups",
-		s.Source, s.Rows, 100*s.Mean, 100*s.Median, 100*s.Bias, s.Rank, 100*s.Regret, s.Groups)
+	memory := ""
+	if s.Held > 0 {
+		memory = fmt.Sprintf(", memory %.2f%% over %d", 100*s.HeldMean, s.Held)
+	}
+	return fmt.Sprintf("%-20s %4d rows: mean error %5.1f%%, median %5.1f%%, bias %+5.1f%%, rank correlation %.3f, regret %.1f%% over %d groups%s",
+		s.Source, s.Rows, 100*s.Mean, 100*s.Median, 100*s.Bias, s.Rank, 100*s.Regret, s.Groups, memory)
 }
 
 // Scores sums up by source.
@@ -80,7 +87,12 @@ func score(source string, list []Checked) Score {
 		abs = append(abs, math.Abs(e))
 		s.Mean += math.Abs(e) / float64(len(list))
 		s.Bias += e / float64(len(list))
+		if c.Peak > 0 {
+			s.Held++
+			s.HeldMean += math.Abs(c.Held/c.Peak - 1)
+		}
 	}
+	s.HeldMean /= float64(max(1, s.Held))
 	slices.Sort(abs)
 	s.Median = abs[len(abs)/2]
 	s.Rank = spearman(list)
