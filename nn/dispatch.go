@@ -111,6 +111,13 @@ func agree(ctx *Ctx, ranks Experts, counts []int, longest int) (got []int, chunk
 	for i, x := range v {
 		got[i] = int(x)
 	}
+	if ctx.Even { // every rank sends what this one does, and nothing was written
+		own := len(counts) / ranks.Ranks()
+		for i := range got {
+			got[i] = counts[i%own]
+		}
+		return got, longest, nil
+	}
 	var t [1]float64
 	ctx.Dev.Download(t[:], top)
 	return got, int(t[0]), nil

@@ -14,6 +14,8 @@ type Ctx struct {
 	Train bool   // false: dropout off, and Saved is released unused
 	Seed  uint64 // of the run
 	Step  int    // from 1
+	// Even spreads tokens over experts in turn, whatever the router says: on paper nobody knows what it says.
+	Even bool
 	// Cache, where there is one, gets and gives the keys and values of earlier tokens; Train is then false.
 	Cache *Cache
 	// AddLoss takes losses that layers make besides the last one's; nil drops them.

@@ -145,7 +145,11 @@ func (m *moe) route(ctx *Ctx, s *moeSaved) error {
 	ctx.Dev.Gemm(logits, s.x, m.router.Data, false, true, 0)
 	host := make([]float64, logits.Len())
 	ctx.Dev.Download(host, logits)
-	s.r = newRoute(host, m.cfg.Experts, m.cfg.TopK)
+	if ctx.Even {
+		s.r = evenRoute(s.x.Shape[0], m.cfg.Experts, m.cfg.TopK)
+	} else {
+		s.r = newRoute(host, m.cfg.Experts, m.cfg.TopK)
+	}
 	if m.cfg.AuxLoss > 0 && ctx.Train {
 		loss, err := s.r.balance(ctx, m.ranks, m.cfg, m.rowSample(ctx))
 		if err != nil {
@@ -186,7 +190,9 @@ func (m *moe) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.T
 	dev.Zero(dx)
 	dev.EmbedGrad(dx, back, s.d.tokens, 0)
 	s.dlogits = dev.New(tensor.Activations, s.x.Shape[0], m.cfg.Experts)
-	dev.Upload(s.dlogits, s.r.backward(dgate, m.cfg.TopK, m.rowSample(ctx)))
+	if !ctx.Even {
+		dev.Upload(s.dlogits, s.r.backward(dgate, m.cfg.TopK, m.rowSample(ctx)))
+	}
 	dev.Gemm(dx, s.dlogits, m.router.Data, false, false, 1)
 	return dx, nil
 }

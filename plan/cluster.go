@@ -35,6 +35,8 @@ type Cluster struct {
 	// Pieces is into how many calls ZeRO-3's gather or reduction of a layer falls apart: 1 for flat buckets, one a parameter where
 	// each is gathered by itself.
 	Pieces int `json:"pieces"`
+	// Regather is software that frees a layer's parameters between making its activations again and its backward, and gathers them once more.
+	Regather bool `json:"regather,omitempty"`
 	// TensorHidden is the share of the tensor axis' communication that software which cuts products into parts hides behind them, with mesh.tp_overlap.
 	TensorHidden float64 `json:"tensor_hidden,omitempty"`
 	// GatherAhead gathers the parameters that a sharded optimizer updated under the next step's first forward passes.

@@ -86,7 +86,7 @@ func newBench(cfg *configs.Config, kit nn.Kit, sheet *Sheet, ledger *comm.Ledger
 	lo, hi := kit.Rows(T)
 	return &bench{
 		sheet: sheet, ledger: ledger, rows: hi - lo, width: cfg.Model.Width,
-		ctx: &nn.Ctx{Context: context.Background(), Dev: sheet, Batch: b, Train: true, Step: 1},
+		ctx: &nn.Ctx{Context: context.Background(), Dev: sheet, Batch: b, Train: true, Step: 1, Even: true},
 	}
 }
 

@@ -98,3 +98,46 @@ func random(rng *rand.Rand) *configs.Config {
 	}
 	return c
 }
+
+// TestExpertsArePrice: on paper tokens spread evenly over experts; the calls of a run are the same all the same, and so are the bytes
+// of all but the exchange of tokens, which is as long as the fullest expert's part.
+func TestExpertsArePrice(t *testing.T) {
+	for _, m := range []configs.MeshConfig{
+		{TP: 1, PP: 1, DP: 1, EP: 4}, {TP: 2, PP: 1, DP: 1, EP: 2, SequenceParallel: true}, {TP: 1, PP: 2, DP: 2, EP: 2}, {TP: 2, PP: 2, DP: 1, EP: 1, CP: 2},
+	} {
+		for stage := range 4 {
+			for _, capacity := range []float64{0, 1.25} {
+				c := configs.Default()
+				c.Model = nn.Config{Family: nn.Llama, Layers: 4, Width: 24, Heads: 4, Hidden: 24, Sequence: 8, Experts: 4, TopK: 2, AuxLoss: 0.01, CapacityFactor: capacity, Recompute: "none"}
+				m.CP, m.Replicate = max(1, m.CP), 1
+				c.Mesh, c.Zero.Stage = m, stage
+				c.Pipeline.Schedule, c.Pipeline.Microbatches = "1f1b", 2
+				c.Train.Steps, c.Train.Batch, c.Train.EvalBatches = 2, 16, 0
+				want, err := plan.Traffic(c)
+				if err != nil {
+					t.Fatalf("%s: %v", about(c), err)
+				}
+				corpus, err := data.Of(data.Bytes{}, 0, string(make([]byte, 3000)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := train.Run(context.Background(), c, train.Options{Corpus: corpus})
+				if err != nil {
+					t.Fatalf("%s: %v", about(c), err)
+				}
+				same(t, c, evened(res.Comm), evened(want))
+			}
+		}
+	}
+}
+
+// evened leaves out the bytes that tokens decide.
+func evened(list []comm.Entry) (out []comm.Entry) {
+	for _, e := range list {
+		if e.Axis == "ep" && e.Kind == comm.KindAllToAll {
+			e.Bytes = 0
+		}
+		out = append(out, e)
+	}
+	return out
+}

@@ -186,6 +186,12 @@ func label(cfg *configs.Config) string {
 	if m.SequenceParallel {
 		s += " sp"
 	}
+	if m.PP > 1 && cfg.Pipeline.Balance == "cost" {
+		s += " by cost"
+	}
+	if m.PP > 1 && len(m.Axes) > 0 && m.Axes[0] != mesh.PP.String() {
+		s += " " + m.Axes[0] + " outermost"
+	}
 	if cfg.Model.Recompute != nn.RecomputeNone {
 		s += " recompute " + cfg.Model.Recompute
 	}

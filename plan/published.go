@@ -35,6 +35,9 @@ func published(f fields) (*Measured, string) {
 	if f.int("pp") > 1 && f["schedule"] == "" && f["vp"] == "" {
 		return nil, "layout not complete: pipeline without schedule"
 	}
+	if strings.Contains(f["notes"], "VP column says NA") {
+		return nil, "layout not complete: interleaving not said"
+	}
 	if source == "bloom" && f.int("heads") != 64 && f.int("heads") != 112 {
 		return nil, "head size off the fast kernels of its time"
 	}

@@ -45,6 +45,11 @@ func TestSearchIsExact(t *testing.T) {
 		if !slices.Equal(layouts(pruned.Best), layouts(all.Best)) || !slices.Equal(layouts(pruned.Front), layouts(all.Front)) {
 			t.Errorf("%v GB: pruned\n%s\nall\n%s", memory/1e9, strings.Join(layouts(pruned.Best), "\n"), strings.Join(layouts(all.Best), "\n"))
 		}
+		few := searched(t, c, plan.Limits{Ranks: 8, Memory: memory, Keep: 7})
+		if !slices.Equal(layouts(few.Best), layouts(all.Best[:7])) || !slices.Equal(layouts(few.Front), layouts(all.Front)) {
+			t.Errorf("%v GB: kept\n%s\nfront\n%s\nall\n%s\nfront\n%s", memory/1e9, strings.Join(layouts(few.Best), "\n"), strings.Join(layouts(few.Front), "\n"),
+				strings.Join(layouts(all.Best[:7]), "\n"), strings.Join(layouts(all.Front), "\n"))
+		}
 		for i := 1; i < len(all.Best); i++ {
 			if all.Best[i].Plan.Step.Seconds < all.Best[i-1].Plan.Step.Seconds {
 				t.Errorf("%v GB: out of order at %d", memory/1e9, i)
@@ -58,7 +63,46 @@ func TestSearchIsExact(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%v GB: %d legal, %d priced when pruned, %d fit", memory/1e9, all.Legal, pruned.Tried, len(all.Best))
+		t.Logf("%v GB: %d legal, %d priced when pruned, %d when 7 are wanted, %d fit", memory/1e9, all.Legal, pruned.Tried, few.Tried, len(all.Best))
+	}
+}
+
+// TestBoundsAreBelow: no layout takes or holds less than its closed formulas say, and most not much more. Also with context and expert ranks, long samples, several
+// nodes and other runtimes.
+func TestBoundsAreBelow(t *testing.T) {
+	dense := nn.Config{Family: nn.GPT2, Layers: 6, Width: 2048, Heads: 16, Vocab: 51200, Sequence: 512, Recompute: "none"}
+	long := nn.Config{Family: nn.Llama, Layers: 8, Width: 1024, Heads: 8, Vocab: 32000, Sequence: 16384, Recompute: "none"}
+	sparse := dense
+	sparse.Experts, sparse.TopK, sparse.CapacityFactor = 4, 2, 1
+	for name, m := range map[string]nn.Config{"dense": dense, "long": long, "experts": sparse} {
+		for _, ranks := range []int{8, 16} {
+			cfg := big(m, 1, 1, 1, 1, 16)
+			cluster, err := plan.Preset("h100-sxm")
+			if err != nil {
+				t.Fatal(err)
+			}
+			cluster.Memory = 1e15
+			found, err := plan.Search(context.Background(), cfg, cluster, plan.Limits{Ranks: ranks, Everything: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := plan.NewBounds(cfg, cluster, nil)
+			var times, holds []float64
+			for _, x := range found.Best {
+				seconds, bytes, err := b.Of(x.Config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := x.Plan
+				times, holds = append(times, seconds/p.Step.Seconds), append(holds, bytes/p.Memory[p.Worst].Peak)
+				if seconds > p.Step.Seconds || bytes > p.Memory[p.Worst].Peak {
+					t.Errorf("%s on %d: %s takes %v and holds %v, bounds say %v and %v", name, ranks, p.Layout, p.Step.Seconds, p.Memory[p.Worst].Peak, seconds, bytes)
+				}
+			}
+			slices.Sort(times)
+			slices.Sort(holds)
+			t.Logf("%s on %d: %d layouts, bounds are in the middle %.0f%% of the time and %.0f%% of the memory", name, ranks, len(times), 100*times[len(times)/2], 100*holds[len(holds)/2])
+		}
 	}
 }
 
@@ -116,4 +160,21 @@ func BenchmarkPlan(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "plans/s")
 		})
 	}
+}
+
+// BenchmarkBounds is the closed formulas' speed.
+func BenchmarkBounds(b *testing.B) {
+	m := nn.Config{Family: nn.GPT2, Layers: 96, Width: 4096, Heads: 32, Vocab: 51200, Sequence: 2048, Recompute: "full"}
+	cfg := configs.Resolved(big(m, 8, 16, 8, 128, 1024))
+	c, err := plan.ClusterOf(cfg.Cluster)
+	if err != nil {
+		b.Fatal(err)
+	}
+	bounds := plan.NewBounds(cfg, c, nil)
+	for b.Loop() {
+		if _, _, err := bounds.Of(cfg); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "plans/s")
 }

@@ -27,7 +27,12 @@ var programs = []software{
 			c.Model.Recompute = "none"
 		}
 		if c.Zero.Stage == 3 {
-			k.Pieces = 12 // DeepSpeed of 2021 gathers every parameter by itself
+			// DeepSpeed of 2021 gathers every parameter by itself, three times a step, in NCCL's simple protocol; gradients travel at 2 bytes.
+			k.Pieces, k.Regather, k.GradientBytes = 12, true, 2
+			k.Links = slices.Clone(k.Links)
+			for i := range k.Links {
+				k.Links[i].Quick = nil
+			}
 		}
 	}},
 	// Megatron-DeepSpeed of 2022: the same, with ZeRO-1 and gradients summed as they are kept.
@@ -82,7 +87,7 @@ func softwareOf(source string, f fields) (software, bool) {
 
 // asIn2021 is an A100 under the software of 2021 and 2022: attention keeps its scores, gradients of data parallelism are fp32.
 func asIn2021(c Cluster) Cluster {
-	c.ScorePasses, c.AttentionRate, c.Efficiency, c.Depth, c.Host = 5, 0.45, 0.81, 130, 47*us
+	c.ScorePasses, c.AttentionRate, c.Efficiency, c.Depth, c.Host, c.GradientBytes = 5, 0.45, 0.81, 130, 47*us, 2
 	return c
 }
 

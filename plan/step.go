@@ -5,6 +5,7 @@ import (
 
 	"triax/comm"
 	"triax/mesh"
+	"triax/nn"
 	"triax/schedule"
 	"triax/zero"
 )
@@ -113,9 +114,13 @@ func (k *clock) dataPerPass(r int) map[schedule.Kind]float64 {
 				out[schedule.F] += t
 				continue
 			}
+			back := t / 2
+			if k.c.Regather && k.cfg.Model.Recompute == nn.RecomputeFull {
+				back = t
+			}
 			out[schedule.F] += t / 2
-			out[schedule.I] += t / 2
-			out[schedule.B] += t / 2
+			out[schedule.I] += back
+			out[schedule.B] += back
 		case l.Kind == comm.KindReduceScatter:
 			t := k.line(l, float64(k.c.GradientBytes)) / m
 			out[schedule.W] += t

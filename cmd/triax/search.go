@@ -33,12 +33,13 @@ func searchCmd() *cobra.Command {
 				ranks = cfg.Mesh.World()
 			}
 			start := time.Now()
-			found, err := plan.Search(cmd.Context(), cfg, c, plan.Limits{Ranks: ranks, Memory: maxMem * 1e9})
+			found, err := plan.Search(cmd.Context(), cfg, c, plan.Limits{Ranks: ranks, Memory: maxMem * 1e9, Keep: max(1, show)})
 			if err != nil {
 				return err
 			}
 			w := cmd.OutOrStdout()
-			fmt.Fprintf(w, "%d legal layouts on %d ranks, %d priced in %v; %d fit\n", found.Legal, ranks, found.Tried, time.Since(start).Round(time.Millisecond), len(found.Best))
+			fmt.Fprintf(w, "%d legal layouts on %d ranks: %d priced, of which %d fit; the others cannot be among the first %d nor on the front; %v\n", found.Legal, ranks, found.Tried, found.Fit,
+				max(1, show), time.Since(start).Round(time.Millisecond))
 			if len(found.Best) == 0 {
 				if found.Missed != nil {
 					fmt.Fprintf(w, "nothing fits; nearest: %s, %s missing\n", found.Missed.Plan.Layout, plan.Bytes(-found.Missed.Plan.Room))
