@@ -26,6 +26,9 @@ func (f Fit) String() string {
 // Seconds is the calibrated time of a run.
 func (f Fit) Seconds(c Checked) float64 { return f.Scale*c.Predicted + f.Slot*c.Slots + f.Fixed }
 
+// terms are what the constants multiply.
+func (c Checked) terms() [3]float64 { return [3]float64{c.Predicted, c.Slots, 1} }
+
 // Calibrate fits the constants by least squares of the relative error. Constants that come out negative are left out, since no
 // layer and no step takes less than nothing.
 func Calibrate(runs []Checked) (Fit, error) {
@@ -60,7 +63,7 @@ func fit(runs []Checked, mask int) (Fit, error) {
 	}
 	a, b := mat.NewDense(len(runs), len(use), nil), mat.NewDense(len(runs), 1, nil)
 	for r, c := range runs {
-		terms := [3]float64{c.Predicted, c.Slots, 1}
+		terms := c.terms()
 		for j, i := range use {
 			a.Set(r, j, terms[i]/c.Measured.Seconds)
 		}
@@ -91,6 +94,8 @@ type Draw struct {
 	Fit   Fit
 	Used  int
 	Score Score // on the runs not used
+	// Covered is the share of the runs not used whose time lies in its interval of 95 %.
+	Covered float64
 }
 
 // Draws calibrates on n runs drawn at random, so many times, and returns the draws ordered by mean error on the rest.
@@ -114,10 +119,18 @@ func Draws(runs []Checked, n, times int, seed uint64) ([]Draw, error) {
 		if err != nil {
 			return nil, err
 		}
+		report, err := Residuals(used, f)
+		if err != nil {
+			return nil, err
+		}
+		inside := 0
 		for i := range rest {
+			if low, high := report.Interval(rest[i]); low <= rest[i].Measured.Seconds && rest[i].Measured.Seconds <= high {
+				inside++
+			}
 			rest[i].Predicted = f.Seconds(rest[i])
 		}
-		out = append(out, Draw{f, n, score("rest", rest)})
+		out = append(out, Draw{f, n, score("rest", rest), float64(inside) / float64(len(rest))})
 	}
 	slices.SortFunc(out, func(a, b Draw) int {
 		switch {

@@ -21,6 +21,7 @@ type Measured struct {
 	Cluster Cluster
 	Seconds float64
 	Peak    float64 // bytes of the fullest device; 0 where nobody says
+	Untimed bool    // its time says nothing of speed: a test of reproducibility, with kernels chosen for that
 }
 
 // Skipped is a row that is not used, and why.

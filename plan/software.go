@@ -78,11 +78,15 @@ func softwareOf(source string, f fields) (software, bool) {
 	if regexp.MustCompile(`MaxText|Paxml`).MatchString(f["model_name"]) { // what they make again is not said
 		return software{}, false
 	}
-	i := slices.IndexFunc(programs, func(s software) bool { return slices.Contains(s.sources, source) })
-	if i < 0 {
+	if source == "nanotron" { // what it makes again is not said
 		return software{}, false
 	}
-	return programs[i], true
+	named := f["program"]
+	i := slices.IndexFunc(programs, func(s software) bool { return s.name == named || named == "" && slices.Contains(s.sources, source) })
+	if i >= 0 {
+		return programs[i], true
+	}
+	return software{"unnamed", nil, func(*configs.Config, *Cluster, fields) {}}, named == ""
 }
 
 // asIn2021 is an A100 under the software of 2021 and 2022: attention keeps its scores, gradients of data parallelism are fp32.

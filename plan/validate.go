@@ -13,12 +13,16 @@ import (
 type Checked struct {
 	Measured
 	Predicted float64
+	Step      Step    // the same by part
 	Held      float64 // bytes of the fullest device, planned
 	Slots     float64 // kernels of the busiest rank's step: what a fixed cost a kernel multiplies
 }
 
 // Error is predicted over measured, less one.
 func (c Checked) Error() float64 { return c.Predicted/c.Seconds - 1 }
+
+// MemoryError is the same of the fullest device.
+func (c Checked) MemoryError() float64 { return c.Held/c.Peak - 1 }
 
 // Check plans every measured run.
 func Check(rows []Measured) ([]Checked, error) {
@@ -31,7 +35,7 @@ func Check(rows []Measured) ([]Checked, error) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.ID, err)
 			}
-			out[i] = Checked{Measured: r, Predicted: p.Step.Seconds, Held: p.Memory[p.Worst].Peak,
+			out[i] = Checked{Measured: r, Predicted: p.Step.Seconds, Step: p.Step, Held: p.Memory[p.Worst].Peak,
 				Slots: float64(p.Config.Model.Layers*p.Config.Pipeline.Microbatches) / float64(p.Config.Mesh.PP)}
 			return nil
 		})
@@ -42,7 +46,7 @@ func Check(rows []Measured) ([]Checked, error) {
 // Score sums up one source.
 type Score struct {
 	Source       string
-	Rows         int
+	Rows         int     // whose time counts
 	Mean, Median float64 // of the absolute error
 	Bias         float64 // mean error
 	Rank         float64 // rank correlation (Spearman) of predicted and measured times
@@ -58,9 +62,15 @@ func (s Score) String() string {
 	if s.Held > 0 {
 		memory = fmt.Sprintf(", memory %.2f%% over %d", 100*s.HeldMean, s.Held)
 	}
+	if s.Rows == 0 {
+		return fmt.Sprintf("%-20s    0 rows%s", s.Source, memory)
+	}
 	return fmt.Sprintf("%-20s %4d rows: mean error %5.1f%%, median %5.1f%%, bias %+5.1f%%, rank correlation %.3f, regret %.1f%% over %d groups%s",
 		s.Source, s.Rows, 100*s.Mean, 100*s.Median, 100*s.Bias, s.Rank, 100*s.Regret, s.Groups, memory)
 }
+
+// Overall sums up all rows as one: its rank correlation is over runs of different models and says little.
+func Overall(list []Checked) Score { return score("all", list) }
 
 // Scores sums up by source.
 func Scores(list []Checked) (out []Score) {
@@ -80,19 +90,25 @@ func Scores(list []Checked) (out []Score) {
 }
 
 func score(source string, list []Checked) Score {
-	s := Score{Source: source, Rows: len(list)}
+	s := Score{Source: source}
 	var abs []float64
+	for _, c := range list {
+		if c.Peak > 0 {
+			s.Held++
+			s.HeldMean += math.Abs(c.MemoryError())
+		}
+	}
+	s.HeldMean /= float64(max(1, s.Held))
+	list = slices.DeleteFunc(slices.Clone(list), func(c Checked) bool { return c.Untimed })
+	if s.Rows = len(list); s.Rows == 0 {
+		return s
+	}
 	for _, c := range list {
 		e := c.Error()
 		abs = append(abs, math.Abs(e))
 		s.Mean += math.Abs(e) / float64(len(list))
 		s.Bias += e / float64(len(list))
-		if c.Peak > 0 {
-			s.Held++
-			s.HeldMean += math.Abs(c.Held/c.Peak - 1)
-		}
 	}
-	s.HeldMean /= float64(max(1, s.Held))
 	slices.Sort(abs)
 	s.Median = abs[len(abs)/2]
 	s.Rank = spearman(list)

@@ -10,7 +10,7 @@ import (
 )
 
 func calibrateCmd() *cobra.Command {
-	var n, times int
+	var n, times, worst int
 	var seed uint64
 	cmd := &cobra.Command{
 		Use:   "calibrate RUNS.csv",
@@ -40,6 +40,12 @@ func calibrateCmd() *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(w, "all runs:  ", all)
+			report, err := plan.Residuals(checked, all)
+			if err != nil {
+				return requestError{err}
+			}
+			fmt.Fprintln(w, report)
+			fmt.Fprint(w, plan.Fitted(checked, report, worst))
 			if n == 0 {
 				return nil
 			}
@@ -52,13 +58,14 @@ func calibrateCmd() *cobra.Command {
 				at   int
 			}{{"best", 0}, {"median", len(draws) / 2}, {"worst", len(draws) - 1}} {
 				x := draws[d.at]
-				fmt.Fprintf(w, "%s of %d draws of %d runs (seed %d): %v\n  on the rest: %v\n", d.name, times, n, seed, x.Fit, x.Score)
+				fmt.Fprintf(w, "%s of %d draws of %d runs (seed %d): %v\n  on the rest: %v, %.0f%% of them inside their interval\n", d.name, times, n, seed, x.Fit, x.Score, 100*x.Covered)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().IntVar(&n, "draw", 12, "runs to fit on; 0 fits on all")
 	cmd.Flags().IntVar(&times, "times", 30, "draws")
+	cmd.Flags().IntVar(&worst, "worst", 10, "runs to print, those furthest off after the fit first")
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "of the draws")
 	return cmd
 }

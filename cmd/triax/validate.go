@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -43,9 +44,12 @@ func validateCmd() *cobra.Command {
 			for _, s := range plan.Scores(checked) {
 				fmt.Fprintln(w, s)
 			}
-			for why, n := range left {
+			fmt.Fprintln(w, plan.Overall(checked))
+			for _, why := range slices.Sorted(maps.Keys(left)) {
+				n := left[why]
 				fmt.Fprintf(w, "%d rows left out: %s\n", n, why)
 			}
+			checked = slices.DeleteFunc(checked, func(c plan.Checked) bool { return c.Untimed })
 			slices.SortFunc(checked, func(a, b plan.Checked) int {
 				return int(math.Copysign(1, math.Abs(b.Error())-math.Abs(a.Error())))
 			})
@@ -53,8 +57,12 @@ func validateCmd() *cobra.Command {
 				if i == worst {
 					break
 				}
-				fmt.Fprintf(w, "%+6.1f%%  %-20s %-10s tp%d pp%d dp%d m%d  measured %s, planned %s\n", 100*c.Error(), c.Source, c.ID,
-					c.Config.Mesh.TP, c.Config.Mesh.PP, c.Config.Mesh.DP, c.Config.Pipeline.Microbatches, plan.Seconds(c.Seconds), plan.Seconds(c.Predicted))
+				held := ""
+				if c.Peak > 0 {
+					held = fmt.Sprintf("; held %s, planned %s", plan.Bytes(c.Peak), plan.Bytes(c.Held))
+				}
+				fmt.Fprintf(w, "%+6.1f%%  %-20s %-10s tp%d pp%d dp%d m%d  measured %s, planned %s%s\n", 100*c.Error(), c.Source, c.ID,
+					c.Config.Mesh.TP, c.Config.Mesh.PP, c.Config.Mesh.DP, c.Config.Pipeline.Microbatches, plan.Seconds(c.Seconds), plan.Seconds(c.Predicted), held)
 			}
 			return nil
 		},
