@@ -46,6 +46,7 @@ type TrainConfig struct {
 	EvalBatches  int     `toml:"eval_batches"` // held-out batches an evaluation; 0 means none
 	Out          string  `toml:"out"`          // folder of the run; "" means runs/<name>
 	Device       string  `toml:"device"`       // "float32" or "float64"
+	Precision    string  `toml:"precision"`    // "full": all in the device's type; "bf16": parameters and activations are bfloat16, sums, gradients and states float32
 	Verify       bool    `toml:"verify"`       // replicas and tied copies are compared after every step
 	Sample       string  `toml:"sample"`       // prompt to continue when training is done; "" means none
 	SampleTokens int     `toml:"sample_tokens"`
@@ -54,6 +55,12 @@ type TrainConfig struct {
 	TopP         float64 `toml:"top_p"`       // and among the fewest whose probabilities add up to this; 1 means all
 	LogEvery     int     `toml:"log_every"`   // steps between printed lines; 0 means 1
 }
+
+// Values of train.precision.
+const (
+	PrecisionFull = "full"
+	PrecisionBF16 = "bf16"
+)
 
 // CPUConfig is the [cpu] section.
 type CPUConfig struct {
@@ -81,7 +88,7 @@ func Default() *Config {
 		Zero:       zero.Config{Offload: zero.OffloadNone},
 		Optim:      optim.Default(),
 		CPU:        CPUConfig{Multiply: "float"},
-		Train:      TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", SampleTokens: 200, Temperature: 0.8, TopP: 1, LogEvery: 1},
+		Train:      TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", Precision: PrecisionFull, SampleTokens: 200, Temperature: 0.8, TopP: 1, LogEvery: 1},
 	}
 }
 

@@ -216,6 +216,10 @@ func (c *Config) checkTrain() (ps Problems) {
 	ps.number("train.temperature", t.Temperature, 0, 1e6, "0.8 is usual, 0 takes the likeliest token")
 	ps.whole("train.log_every", t.LogEvery, 0, maxSteps)
 	ps.oneOf("train.device", t.Device, []string{"float32", "float64"})
+	ps.oneOf("train.precision", t.Precision, []string{PrecisionFull, PrecisionBF16})
+	bf16 := t.Precision == PrecisionBF16
+	ps.add(bf16 && t.Device == "float64", "train.precision", t.Precision, "float64 is the oracle that nothing is rounded for", `use train.device = "float32"`)
+	ps.add(bf16 && c.CPU.Multiply == "bf16", "cpu.multiply", c.CPU.Multiply, `it rounds what is float32, and with train.precision = "bf16" nothing that is multiplied is`, `use "float"`)
 	k := c.Checkpoint
 	ps.whole("checkpoint.every", k.Every, 0, maxSteps)
 	ps.number("checkpoint.minutes", k.Minutes, 0, 1e6, "30 is usual, 0 saves by steps only")

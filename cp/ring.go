@@ -56,7 +56,7 @@ func half(t *tensor.Tensor, i int) *tensor.Tensor {
 // Forward: o and lse over all keys up to each query, wherever they are.
 func (r *ring) Forward(ctx *nn.Ctx, o, lse, q, k, v *tensor.Tensor, at tensor.Attention) error {
 	dev := ctx.Dev
-	po, pl := dev.New(tensor.Workspace, o.Len()/2), dev.New(tensor.Workspace, lse.Len()/2)
+	po, pl := dev.New(tensor.Workspace, o.Len()/2), tensor.NewAccum(dev, tensor.Workspace, lse.Len()/2)
 	defer po.Release()
 	defer pl.Release()
 	var fresh [2]bool // stretches of o that hold a result

@@ -7,31 +7,42 @@ import (
 )
 
 func (d *core[T]) Attention(out, lse, q, k, v *tensor.Tensor, at tensor.Attention) {
-	t := d.attend("Attention", at, out, lse, q, k, v)
+	t := d.attends("Attention", at, out, lse, q, k, v)
 	t.backward = false
+	t.set(out, lse, q, k, v)
+	d.attend(t)
+}
+
+// set is the operands that forward and backward have.
+func (t *attentionTask[T]) set(out, lse, q, k, v *tensor.Tensor) {
+	t.out, t.lse = tensor.Slice[T](out), tensor.Slice[T](lse)
+	t.q, t.k, t.v = tensor.Slice[T](q), tensor.Slice[T](k), tensor.Slice[T](v)
+}
+
+// attend runs a task whose operands are set.
+func (d *core[T]) attend(t *attentionTask[T]) {
 	if d.tile != nil {
 		d.tiledAttention(t)
 		return
 	}
-	d.team.split(at.Samples*at.KVHeads, 1, t.work(), t)
+	t.scratch(d.opts.Threads)
+	d.team.split(t.at.Samples*t.at.KVHeads, 1, t.work(), t)
 }
 
 // AttentionGrad cuts over samples and key/value heads: the query heads that share one add into its
 // dk and dv in order.
 func (d *core[T]) AttentionGrad(dq, dk, dv, dout, out, lse, q, k, v *tensor.Tensor, at tensor.Attention) {
-	t := d.attend("AttentionGrad", at, out, lse, q, k, v)
+	t := d.attends("AttentionGrad", at, out, lse, q, k, v)
+	t.set(out, lse, q, k, v)
 	demand(dq.Len() == q.Len() && dout.Len() == q.Len() && dk.Len() == k.Len() && dv.Len() == k.Len(),
 		"AttentionGrad", dq, dk, dv, dout, out, lse, q, k, v)
 	t.backward = true
 	t.dq, t.dk, t.dv, t.dout = tensor.Slice[T](dq), tensor.Slice[T](dk), tensor.Slice[T](dv), tensor.Slice[T](dout)
-	if d.tile != nil {
-		d.tiledAttention(t)
-		return
-	}
-	d.team.split(at.Samples*at.KVHeads, 1, t.work(), t)
+	d.attend(t)
 }
 
-func (d *core[T]) attend(op string, at tensor.Attention, out, lse, q, k, v *tensor.Tensor) *attentionTask[T] {
+// attends checks a call and makes its task; the operands are still to be set.
+func (d *core[T]) attends(op string, at tensor.Attention, out, lse, q, k, v *tensor.Tensor) *attentionTask[T] {
 	tokens := at.Samples * at.Seq
 	demand(at.KVHeads > 0 && at.Heads%at.KVHeads == 0 &&
 		q.Len() == tokens*at.Heads*at.HeadDim && out.Len() == q.Len() &&
@@ -39,8 +50,6 @@ func (d *core[T]) attend(op string, at tensor.Attention, out, lse, q, k, v *tens
 		op, out, lse, q, k, v)
 	t := &d.ops.attention
 	t.at, t.mask, t.scale = at, tensor.NewMask(at.Seed, at.Rate), 1/math.Sqrt(float64(at.HeadDim))
-	t.out, t.lse = tensor.Slice[T](out), tensor.Slice[T](lse)
-	t.q, t.k, t.v = tensor.Slice[T](q), tensor.Slice[T](k), tensor.Slice[T](v)
 	t.segments, t.keySegments, t.samples = nil, nil, nil
 	if at.Segments != nil {
 		demand(at.Segments.Len() == tokens, op, at.Segments)
@@ -61,9 +70,6 @@ func (d *core[T]) attend(op string, at tensor.Attention, out, lse, q, k, v *tens
 			wrongShapes(op+": dropout needs SampleIndex", q)
 		}
 		t.samples = at.SampleIndex.I32()
-	}
-	if d.tile == nil {
-		t.scratch(d.opts.Threads)
 	}
 	return t
 }

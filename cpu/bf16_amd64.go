@@ -22,7 +22,7 @@ func tilingPairs[T float](isa ISA) *kernels[T] {
 		tiles:      []tileOf[float32]{{48, tile8x48BF16}, {32, tile8x32BF16}, {16, tile8x16BF16}},
 		transposes: []transposeOf[float32]{{8, 8, transpose8x8F32}, {4, 8, transpose4x8F32}},
 		copyA:      pairCopies(packPairs8), copyB: pairCopies(packPairs16),
-		pairs: &pairOf[float32]{narrow: narrowRow, pair: pairBits},
+		pairs: &pairOf[float32]{narrow: narrowRow, pair: pairBits, halvesA: packHalves8, halvesB: packHalves16},
 	}
 	return any(k).(*kernels[T])
 }

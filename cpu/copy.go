@@ -53,11 +53,7 @@ func (c *copyTask) run(_, lo, hi int) {
 			convert(dst[lo:hi], src[lo:hi])
 			return
 		case []uint16:
-			if k := c.rows; k != nil && k.fromBF16 != nil && lo < hi {
-				k.fromBF16(&dst[lo], &src[lo], hi-lo)
-				return
-			}
-			fromBF16(dst[lo:hi], src[lo:hi])
+			c.rows.widen(dst[lo:hi], src[lo:hi])
 			return
 		}
 	case []float64:
@@ -75,11 +71,7 @@ func (c *copyTask) run(_, lo, hi int) {
 	case []uint16:
 		switch src := c.src.(type) {
 		case []float32:
-			if k := c.rows; k != nil && k.toBF16 != nil && lo < hi {
-				k.toBF16(&dst[lo], &src[lo], hi-lo)
-				return
-			}
-			toBF16(dst[lo:hi], src[lo:hi])
+			c.rows.narrow(dst[lo:hi], src[lo:hi])
 			return
 		case []float64:
 			toBF16(dst[lo:hi], src[lo:hi])
@@ -95,6 +87,23 @@ func (c *copyTask) run(_, lo, hi int) {
 		}
 	}
 	panic(fmt.Sprintf("cpu: Copy: no conversion from %T to %T", c.src, c.dst))
+}
+
+// widen is dst = src, exactly; narrow is dst = src to nearest even.
+func (k *rowOps) widen(dst []float32, src []uint16) {
+	if k == nil || k.fromBF16 == nil || len(src) == 0 {
+		fromBF16(dst, src)
+		return
+	}
+	k.fromBF16(&dst[0], &src[0], len(src))
+}
+
+func (k *rowOps) narrow(dst []uint16, src []float32) {
+	if k == nil || k.toBF16 == nil || len(src) == 0 {
+		toBF16(dst, src)
+		return
+	}
+	k.toBF16(&dst[0], &src[0], len(src))
 }
 
 func convert[D, S float](dst []D, src []S) {

@@ -9,7 +9,7 @@ import (
 
 // Options says how a device is made.
 type Options struct {
-	Float     tensor.DType // F32 (fast) or F64 (the oracle that tests compare with)
+	Float     tensor.DType // F32 (fast), BF16 (smaller and faster still) or F64 (the oracle that tests compare with)
 	Threads   int          // workers, the caller's goroutine included; 0 means 1
 	Spin      bool         // waiting workers spin briefly before they park: only when all ranks' threads fit the cores
 	Poison    bool         // memory handed out is filled with NaN, see tensor.NewHeap
@@ -23,13 +23,15 @@ type Device struct {
 	tensor.Device
 }
 
-// New makes a device. It panics when Float is neither F32 nor F64.
+// New makes a device. It panics when Float is none of F32, BF16 and F64.
 func New(opts Options) *Device {
 	switch opts.Float {
 	case tensor.F32:
 		return &Device{newCore[float32](opts)}
 	case tensor.F64:
 		return &Device{newCore[float64](opts)}
+	case tensor.BF16:
+		return &Device{newHalf(opts)}
 	}
 	panic(fmt.Sprintf("cpu: no kernels for %v", opts.Float))
 }
@@ -45,6 +47,7 @@ type core[T float] struct {
 	tile *kernels[T] // nil with plain Go
 	gemm *kernels[T] // those of Gemm: tile, or the ones for bfloat16
 	rows *rowOps     // nil with plain Go and for float64
+	wide []T         // sums of a product whose result is bfloat16
 	ops  ops[T]
 }
 
@@ -62,7 +65,7 @@ func newCore[T float](opts Options) *core[T] {
 	}
 	tile := tiling[T](opts.ISA)
 	gemm := tile
-	if opts.BF16 {
+	if opts.BF16 && opts.Float != tensor.BF16 {
 		if gemm = tilingPairs[T](opts.ISA); gemm == nil {
 			panic(fmt.Sprintf("cpu: no multiplication of bfloat16 for %v with %s on this processor", opts.Float, opts.ISA))
 		}
@@ -84,6 +87,7 @@ type ops[T float] struct {
 	zero      zeroTask
 	gemm      gemmTask[T]
 	tiled     tiledTask[T]
+	wide      wideTask
 	transpose transposeTask[T]
 	map2      mapTask[T]
 	addBias   addBiasTask[T]

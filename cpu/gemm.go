@@ -2,8 +2,9 @@ package cpu
 
 import "triax/tensor"
 
-func (d *core[T]) Gemm(c, a, b *tensor.Tensor, transA, transB bool, beta float64) {
-	m, k := rowsOf(a), colsOf(a)
+// gemmSizes checks the shapes of a product and returns its sizes.
+func gemmSizes(c, a, b *tensor.Tensor, transA, transB bool, beta float64) (m, n, k int) {
+	m, k = rowsOf(a), colsOf(a)
 	if transA {
 		m, k = k, m
 	}
@@ -12,13 +13,25 @@ func (d *core[T]) Gemm(c, a, b *tensor.Tensor, transA, transB bool, beta float64
 		kb, n = n, kb
 	}
 	demand(k == kb && rowsOf(c) == m && colsOf(c) == n && (beta == 0 || beta == 1), "Gemm", c, a, b)
-	if d.gemm != nil && m > 0 && n > 0 {
-		d.tiled(d.gemm, tensor.Slice[T](c), tensor.Slice[T](a), tensor.Slice[T](b), m, n, k, transA, transB, beta == 1)
+	return m, n, k
+}
+
+func (d *core[T]) Gemm(c, a, b *tensor.Tensor, transA, transB bool, beta float64) {
+	m, n, k := gemmSizes(c, a, b, transA, transB, beta)
+	d.multiplyWith(d.gemm, tensor.Slice[T](c), tensor.Slice[T](a), tensor.Slice[T](b), m, n, k, transA, transB, beta == 1)
+}
+
+// multiplyWith uses these kernels; nil is plain Go.
+func (d *core[T]) multiplyWith(ks *kernels[T], c, a, b []T, m, n, k int, transA, transB, add bool) {
+	if ks != nil && m > 0 && n > 0 {
+		t := d.tiling(ks, m, n, k, transA, transB, add)
+		t.c, t.a, t.b = c, a, b
+		d.tiled(t)
 		return
 	}
 	g := &d.ops.gemm
-	g.c, g.a, g.b = tensor.Slice[T](c), tensor.Slice[T](a), tensor.Slice[T](b)
-	g.n, g.k, g.add = n, k, beta == 1
+	g.c, g.a, g.b = c, a, b
+	g.n, g.k, g.add = n, k, add
 	if transA {
 		g.a = d.transposed(&g.at, g.a, k, m)
 	}

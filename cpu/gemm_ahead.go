@@ -43,6 +43,13 @@ func (t *tiledTask[T]) expect(p *packed[T], from, n, pc, kc int) {
 	if t.byRows {
 		x, ld, turned, most = t.a, t.lda, !t.transA, t.m
 	}
+	rowPairs := pairOfLines[T]()
+	if h := t.half.of(t.byRows); h != nil {
+		x, rowPairs = words[T](h), 2*rowPairs
+		if ld%2 != 0 {
+			return
+		}
+	}
 	n = min(n, most-from)
 	if t.whole == nil || from < 0 || n <= 0 || kc <= 0 {
 		return
@@ -51,5 +58,9 @@ func (t *tiledTask[T]) expect(p *packed[T], from, n, pc, kc int) {
 	if turned {
 		first, rows, cols = from*ld+pc, n, kc
 	}
-	p.ahead = ahead[T]{x: x[first:], ld: ld, rows: rows, pairs: (cols + pairOfLines[T]() - 1) / pairOfLines[T]()}
+	pairs := (cols + rowPairs - 1) / rowPairs
+	if rowPairs > pairOfLines[T]() { // two numbers in the place of one
+		first, ld = first/2, ld/2
+	}
+	p.ahead = ahead[T]{x: x[min(first, len(x)):], ld: ld, rows: rows, pairs: pairs}
 }

@@ -11,6 +11,10 @@ func (t *tiledTask[T]) region(p *packed[T], m0, m1, n0, n1, after int) {
 	for ir := m0; ir < m1; ir += rows {
 		for jc := n0; jc < n1; jc += cols {
 			nc := min(cols, n1-jc)
+			to := part[T]{t.c, t.ldc, 0, 0, t.add}
+			if t.half.c != nil {
+				to = t.openPart(p, ir, min(rows, m1-ir), jc, nc)
+			}
 			for pc := t.k0; pc < max(1, t.k1); pc += depth {
 				kc := min(depth, t.k1-pc)
 				b := t.blockB(p, jc, nc, pc, kc)
@@ -22,8 +26,11 @@ func (t *tiledTask[T]) region(p *packed[T], m0, m1, n0, n1, after int) {
 					} else if ic == ir {
 						t.foresee(p, jc, blockN, n1, pc, depth, after)
 					}
-					t.block(p, a, b, ic, mc, jc, nc, t.depth(kc), t.add || pc > 0)
+					t.block(p, a, b, to, ic, mc, jc, nc, t.depth(kc), to.add || pc > 0)
 				}
+			}
+			if t.half.c != nil {
+				t.closePart(to, min(rows, m1-ir), nc)
 			}
 		}
 	}
@@ -78,8 +85,15 @@ func (t *tiledTask[T]) tileFor(n int) tileOf[T] {
 	return best
 }
 
+// part is the rows of c that a block's products go to; c[0] is the element (row, col) of the whole. add says that it holds something to add to.
+type part[T float] struct {
+	c            []T
+	ld, row, col int
+	add          bool
+}
+
 // block multiplies a packed block of a with a packed block of b, tile by tile. kc is their packed depth.
-func (t *tiledTask[T]) block(p *packed[T], a, b []T, ic, mc, jc, nc, kc int, add bool) {
+func (t *tiledTask[T]) block(p *packed[T], a, b []T, to part[T], ic, mc, jc, nc, kc int, add bool) {
 	flag := 0
 	if add {
 		flag = 1
@@ -97,7 +111,7 @@ func (t *tiledTask[T]) block(p *packed[T], a, b []T, ic, mc, jc, nc, kc int, add
 				pa = &a[i*kc]
 			}
 			next, step := p.ahead.of(kc/tileRound, &t.none)
-			tile.f(kc, pa, pb, &t.c[(ic+i)*t.ldc+jc+j], t.ldc, min(t.rows, mc-i), cols, flag, next, step)
+			tile.f(kc, pa, pb, &to.c[(ic+i-to.row)*to.ld+jc+j-to.col], to.ld, min(t.rows, mc-i), cols, flag, next, step)
 		}
 		at += tile.width * kc
 		j += cols

@@ -2,6 +2,10 @@ package cpu
 
 // packA lays out rows ic.. of op(a) as panels [kc rows].
 func (t *tiledTask[T]) packA(p *packed[T], to []T, ic, mc, pc, kc int) {
+	if t.half.a != nil {
+		t.packHalves(p, to, t.half.a, ic, mc, pc, kc, t.lda, t.transA, true)
+		return
+	}
 	const group = 8 // panels written at a time: they may all fall into one set of the first-level cache
 	depth := t.depth(kc)
 	for i := 0; i < mc && kc > 0; {
@@ -21,6 +25,10 @@ func (t *tiledTask[T]) packA(p *packed[T], to []T, ic, mc, pc, kc int) {
 
 // packB lays out columns jc.. of op(b) as panels [kc width].
 func (t *tiledTask[T]) packB(p *packed[T], to []T, jc, nc, pc, kc int) {
+	if t.half.b != nil {
+		t.packHalves(p, to, t.half.b, jc, nc, pc, kc, t.ldb, !t.transB, false)
+		return
+	}
 	at := 0
 	for j := 0; j < nc && kc > 0; {
 		tile := t.tileFor(nc - j)

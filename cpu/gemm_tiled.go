@@ -31,6 +31,8 @@ type kernels[T float] struct {
 type pairOf[T float] struct {
 	narrow func(dst, src *T, n int) // rounds a row: dst gets n/2 pairs
 	pair   func(x, y T) T
+	// copyA and copyB of rows that are bfloat16 already, sizes in bytes.
+	halvesA, halvesB func(dst *float32, src *uint16, stride, pairs, pieces, width, panel int)
 }
 
 // depth is what a depth of k takes in packed operands.
@@ -67,6 +69,8 @@ type copyOf[T float] func(dst, src *T, stride, rows, pieces, width, panel int)
 type tiledTask[T float] struct {
 	*kernels[T]
 	c, a, b        []T
+	half           halves  // operands that are bfloat16 in memory, in place of those
+	vector         *rowOps // that widen and narrow them
 	m, n, k        int
 	lda, ldb, ldc  int // elements from row to row as the operands lie in memory
 	transA, transB bool
@@ -83,12 +87,15 @@ type tiledTask[T float] struct {
 // packed is one worker's memory for packed operands.
 type packed[T float] struct {
 	a, b, strip []T
+	c           []T // sums of a part of c that is rounded when they are whole
 	ahead       ahead[T]
 }
 
-func (d *core[T]) tiled(ks *kernels[T], c, a, b []T, m, n, k int, transA, transB, add bool) {
+// tiling is the task of a product, operands still to be set.
+func (d *core[T]) tiling(ks *kernels[T], m, n, k int, transA, transB, add bool) *tiledTask[T] {
 	t := &d.ops.tiled
-	t.kernels, t.c, t.a, t.b, t.m, t.n, t.k = ks, c, a, b, m, n, k
+	t.kernels, t.m, t.n, t.k = ks, m, n, k
+	t.c, t.a, t.b, t.half = nil, nil, nil, halves{}
 	t.transA, t.transB, t.add = transA, transB, add
 	t.lda, t.ldb, t.ldc = k, n, n
 	if transA {
@@ -97,17 +104,27 @@ func (d *core[T]) tiled(ks *kernels[T], c, a, b []T, m, n, k int, transA, transB
 	if transB {
 		t.ldb = k
 	}
+	return t
+}
+
+func (d *core[T]) tiled(t *tiledTask[T]) {
 	if len(t.packs) < d.opts.Threads {
 		t.packs = make([]packed[T], d.opts.Threads)
 	}
+	m, n, k, ks := t.m, t.n, t.k, t.kernels
 	long, unit, short, panel := n, ks.tiles[0].width, m, ks.rows
 	if t.byRows = m > n; t.byRows {
 		long, unit, short, panel = short, panel, long, unit
 	}
 	short = (short + panel - 1) / panel * panel
 	depth := t.depthOf(k)
+	stretch := max(1, wholeSize/(short*t.depth(depth))) * depth
+	if t.half.c != nil && stretch < k {
+		d.widened(t)
+		defer d.narrowed(t)
+	}
 	for t.k0 = 0; t.k0 < max(1, k); t.k0 = t.k1 {
-		t.k1 = min(k, t.k0+max(1, wholeSize/(short*t.depth(depth)))*depth)
+		t.k1 = min(k, t.k0+stretch)
 		t.short = short
 		grow(&t.whole, short*t.depth(t.k1-t.k0))
 		t.packing = true

@@ -8,10 +8,17 @@ import (
 )
 
 func (d *core[T]) Rope(x, positions *tensor.Tensor, heads int, freq []float64, inverse bool) {
+	r := d.turning(x, positions, heads, freq, inverse)
+	r.x = tensor.Slice[T](x)
+	d.team.split(positions.Len(), 1, 4*x.Len(), r)
+}
+
+// turning is the task of turning x, which is still to be set.
+func (d *core[T]) turning(x, positions *tensor.Tensor, heads int, freq []float64, inverse bool) *ropeTask[T] {
 	rows := positions.Len()
 	demand(heads > 0 && rowsOf(x) == rows && colsOf(x) == 2*heads*len(freq), "Rope", x, positions)
 	r := &d.ops.rope
-	r.x, r.positions, r.heads, r.dim = tensor.Slice[T](x), positions.I32(), heads, colsOf(x)/heads
+	r.positions, r.heads, r.dim = positions.I32(), heads, colsOf(x)/heads
 	r.sign = 1
 	if inverse {
 		r.sign = -1
@@ -19,7 +26,7 @@ func (d *core[T]) Rope(x, positions *tensor.Tensor, heads int, freq []float64, i
 	r.rows = d.rows
 	r.frequencies(freq, d.opts.Threads)
 	r.remember()
-	d.team.split(rows, 1, 4*x.Len(), r)
+	return r
 }
 
 type ropeTask[T float] struct {

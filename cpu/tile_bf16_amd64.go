@@ -26,11 +26,23 @@ func tile8x16BF16(k int, a *float32, b *float32, c *float32, ldc int, rows int, 
 //go:noescape
 func packPairs8(dst *float32, src *float32, stride int, pairs int, pieces int, width int, panel int)
 
+// packHalves8: of each two rows of bfloat16, stride bytes apart in src, the pieces of 8 pairs go to dst, panel bytes apart;
+// the pieces of two rows lie width bytes after those of the two before.
+//
+//go:noescape
+func packHalves8(dst *float32, src *uint16, stride int, pairs int, pieces int, width int, panel int)
+
 // packPairs16: of each two rows, stride bytes apart in src, the pieces of 16 pairs rounded to bfloat16 go to dst, panel bytes apart;
 // the pieces of two rows lie width bytes after those of the two before.
 //
 //go:noescape
 func packPairs16(dst *float32, src *float32, stride int, pairs int, pieces int, width int, panel int)
+
+// packHalves16: of each two rows of bfloat16, stride bytes apart in src, the pieces of 16 pairs go to dst, panel bytes apart;
+// the pieces of two rows lie width bytes after those of the two before.
+//
+//go:noescape
+func packHalves16(dst *float32, src *uint16, stride int, pairs int, pieces int, width int, panel int)
 
 // peakBF16: rounds times 4 multiply-adds of pairs for each of its 24 sums.
 func peakBF16(rounds int)

@@ -2220,6 +2220,43 @@ piece:
 	VZEROUPPER
 	RET
 
+// func packHalves8(dst *float32, src *uint16, stride int, pairs int, pieces int, width int, panel int)
+// Requires: AVX, AVX2, AVX512F, AVX512VL, MMX+
+TEXT ·packHalves8(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ pairs+24(FP), BX
+	MOVQ pieces+32(FP), SI
+	MOVQ width+40(FP), DI
+	MOVQ panel+48(FP), R8
+
+row:
+	MOVQ CX, R9
+	LEAQ (CX)(DX*1), R10
+	MOVQ AX, R11
+	MOVQ SI, R12
+
+piece:
+	VPMOVZXWD  (R9), Y0
+	VPMOVZXWD  (R10), Y1
+	PREFETCHT0 (R9)(DX*8)
+	PREFETCHT0 (R10)(DX*8)
+	VPSLLD     $0x10, Y1, Y1
+	VPORD      Y0, Y1, Y1
+	VMOVUPS    Y1, (R11)
+	ADDQ       $0x10, R9
+	ADDQ       $0x10, R10
+	ADDQ       R8, R11
+	DECQ       R12
+	JNZ        piece
+	ADDQ       DI, AX
+	LEAQ       (CX)(DX*2), CX
+	DECQ       BX
+	JNZ        row
+	VZEROUPPER
+	RET
+
 // func packPairs16(dst *float32, src *float32, stride int, pairs int, pieces int, width int, panel int)
 // Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·packPairs16(SB), NOSPLIT, $0-56
@@ -2253,6 +2290,43 @@ piece:
 	VMOVUPS    Z3, (R11)
 	ADDQ       $0x40, R9
 	ADDQ       $0x40, R10
+	ADDQ       R8, R11
+	DECQ       R12
+	JNZ        piece
+	ADDQ       DI, AX
+	LEAQ       (CX)(DX*2), CX
+	DECQ       BX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func packHalves16(dst *float32, src *uint16, stride int, pairs int, pieces int, width int, panel int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·packHalves16(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ pairs+24(FP), BX
+	MOVQ pieces+32(FP), SI
+	MOVQ width+40(FP), DI
+	MOVQ panel+48(FP), R8
+
+row:
+	MOVQ CX, R9
+	LEAQ (CX)(DX*1), R10
+	MOVQ AX, R11
+	MOVQ SI, R12
+
+piece:
+	VPMOVZXWD  (R9), Z0
+	VPMOVZXWD  (R10), Z1
+	PREFETCHT0 (R9)(DX*8)
+	PREFETCHT0 (R10)(DX*8)
+	VPSLLD     $0x10, Z1, Z1
+	VPORD      Z0, Z1, Z1
+	VMOVUPS    Z1, (R11)
+	ADDQ       $0x20, R9
+	ADDQ       $0x20, R10
 	ADDQ       R8, R11
 	DECQ       R12
 	JNZ        piece

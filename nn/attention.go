@@ -104,7 +104,7 @@ func (a *attention) Forward(ctx *Ctx, x *tensor.Tensor) (*tensor.Tensor, Saved, 
 	a.rot.Turn(ctx, s.q, at.Heads, false)
 	a.rot.Turn(ctx, s.k, at.KVHeads, false)
 	s.o = ctx.Dev.New(tensor.Activations, s.q.Shape...)
-	s.lse = ctx.Dev.New(tensor.Activations, at.Samples, at.Heads, at.Seq)
+	s.lse = tensor.NewAccum(ctx.Dev, tensor.Activations, at.Samples, at.Heads, at.Seq)
 	if err := a.attend(ctx, s, at); err != nil {
 		return fail(err)
 	}

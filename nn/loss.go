@@ -20,8 +20,8 @@ func (s *lossSaved) Release() {
 // Forward: logits [T V] → [1] float64: the sum over unmasked tokens of -log p(target), times Batch.Scale.
 func (l *loss) Forward(ctx *Ctx, logits *tensor.Tensor) (*tensor.Tensor, Saved, error) {
 	dev, T := ctx.Dev, logits.Shape[0]
-	s := &lossSaved{logits: logits, max: dev.New(tensor.Activations, T), sum: dev.New(tensor.Activations, T)}
-	target := dev.New(tensor.Workspace, T)
+	s := &lossSaved{logits: logits, max: tensor.NewAccum(dev, tensor.Activations, T), sum: tensor.NewAccum(dev, tensor.Activations, T)}
+	target := tensor.NewAccum(dev, tensor.Workspace, T)
 	defer target.Release()
 	dev.RowMax(s.max, logits, l.vocab)
 	dev.RowSum(s.sum, target, logits, s.max, ctx.Batch.Targets, 0, l.vocab)

@@ -127,7 +127,7 @@ func (m *moe) forward(ctx *Ctx, s *moeSaved) (*tensor.Tensor, error) {
 	if s.slots, err = s.d.back(ctx, out); err != nil {
 		return nil, err
 	}
-	s.gates = dev.New(tensor.Activations, s.d.slots)
+	s.gates = tensor.NewAccum(dev, tensor.Activations, s.d.slots)
 	dev.Upload(s.gates, s.r.gate)
 	y := dev.New(tensor.Activations, s.x.Shape...)
 	dev.Zero(y)
@@ -140,7 +140,7 @@ func (m *moe) forward(ctx *Ctx, s *moeSaved) (*tensor.Tensor, error) {
 
 // route decides on the host: E numbers a token.
 func (m *moe) route(ctx *Ctx, s *moeSaved) error {
-	logits := ctx.Dev.New(tensor.Workspace, s.x.Shape[0], m.cfg.Experts)
+	logits := tensor.NewAccum(ctx.Dev, tensor.Workspace, s.x.Shape[0], m.cfg.Experts)
 	defer logits.Release()
 	ctx.Dev.Gemm(logits, s.x, m.router.Data, false, true, 0)
 	host := make([]float64, logits.Len())
@@ -199,7 +199,7 @@ func (m *moe) BackwardInput(ctx *Ctx, saved Saved, dy *tensor.Tensor) (*tensor.T
 
 // gateGrad is dy . output of every slot, on the host.
 func (m *moe) gateGrad(ctx *Ctx, s *moeSaved, dslots *tensor.Tensor) []float64 {
-	dots := ctx.Dev.New(tensor.Workspace, s.d.slots)
+	dots := tensor.NewAccum(ctx.Dev, tensor.Workspace, s.d.slots)
 	defer dots.Release()
 	ctx.Dev.DotRows(dots, s.slots, dslots)
 	out := make([]float64, s.d.slots)

@@ -41,12 +41,12 @@ func (s *normSaved) Release() {
 func (n *norm) Forward(ctx *Ctx, x *tensor.Tensor) (*tensor.Tensor, Saved, error) {
 	dev, T := ctx.Dev, x.Shape[0]
 	y := dev.New(tensor.Activations, x.Shape...)
-	s := &normSaved{x: x, rstd: dev.New(tensor.Activations, T)}
+	s := &normSaved{x: x, rstd: tensor.NewAccum(dev, tensor.Activations, T)}
 	if n.b == nil {
 		dev.RMSNorm(y, s.rstd, x, n.w.Data, n.eps)
 		return y, s, nil
 	}
-	s.mean = dev.New(tensor.Activations, T)
+	s.mean = tensor.NewAccum(dev, tensor.Activations, T)
 	dev.LayerNorm(y, s.mean, s.rstd, x, n.w.Data, n.b.Data, n.eps)
 	return y, s, nil
 }

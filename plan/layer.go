@@ -95,7 +95,7 @@ func (b *bench) measure(l nn.Layer, in []int) (out Layer, shape []int, err error
 	for _, p := range l.Params() {
 		p.Data = b.sheet.New(tensor.Parameters, p.Local...)
 		if !p.Frozen {
-			p.Grad = b.sheet.New(tensor.Gradients, p.Local...)
+			p.Grad = tensor.NewAccum(b.sheet, tensor.Gradients, p.Local...)
 		}
 		defer func() { p.Data.Release(); p.Grad.Release(); p.Data, p.Grad = nil, nil }()
 	}

@@ -87,7 +87,7 @@ type Plan struct {
 
 // New plans a validated configuration on the cluster that it names.
 func New(cfg *configs.Config) (*Plan, error) {
-	c, err := ClusterOf(cfg.Cluster)
+	c, err := ClusterFor(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (pl *Planner) Plan(cfg *configs.Config) (*Plan, error) {
 	c := pl.c
 	out := &Plan{
 		Layout: label(p.cfg), Cluster: c.Name, Ranks: p.mesh.Size(), Config: p.cfg, Device: c, Sched: p.sched,
-		Traffic: p.traffic(int64(c.element())), Schedule: schedule.InFlight(p.sched),
+		Traffic: p.traffic(int64(c.element()), int64(c.GradientBytes)), Schedule: schedule.InFlight(p.sched),
 		Tokens: p.cfg.Train.Batch * p.cfg.Model.Sequence,
 	}
 	out.Parameters, err = pl.parameters(p.cfg.Model)
@@ -203,6 +203,9 @@ func floatOf(cfg *configs.Config) tensor.DType {
 	if cfg.Train.Device == "float64" {
 		return tensor.F64
 	}
+	if cfg.Train.Precision == configs.PrecisionBF16 {
+		return tensor.BF16
+	}
 	return tensor.F32
 }
 
@@ -213,7 +216,7 @@ func Traffic(cfg *configs.Config) ([]comm.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.traffic(int64(p.float.Size())), nil
+	return p.traffic(int64(p.float.Size()), int64(p.float.Accum().Size())), nil
 }
 
 // free prices nothing.

@@ -61,7 +61,6 @@ func walk(ops []schedule.Op, at []int) func(do func(zero.Pass, int)) {
 // book is the calls of one step, summed over all ranks, as a run's ledger counts them.
 type book struct {
 	ledger comm.Ledger
-	bytes  int64 // of an element
 }
 
 func (t *book) add(axis string, kind comm.CallKind, group int, times, calls, bytes int64) {
@@ -75,9 +74,9 @@ func (t *book) add(axis string, kind comm.CallKind, group int, times, calls, byt
 	}})
 }
 
-// traffic adds up a whole step, elements being so many bytes.
-func (p *paper) traffic(element int64) []comm.Entry {
-	t := &book{bytes: element}
+// traffic adds up a whole step. element is the bytes of a weight or activation, gradient those of an accumulated gradient.
+func (p *paper) traffic(element, gradient int64) []comm.Entry {
+	t := &book{}
 	cfg, s, m := p.cfg, p.sched, p.cfg.Mesh
 	side := int64(m.World() / m.PP) // ranks with the same pipeline coordinate
 	for i, st := range p.stages {
@@ -91,7 +90,11 @@ func (p *paper) traffic(element int64) []comm.Entry {
 	}
 	for _, rk := range p.ranks {
 		for _, line := range rk.lines {
-			t.add(line.Axis, line.Kind, line.Group, side, line.Calls, line.Elements*element)
+			size := gradient
+			if line.Kind == comm.KindAllGather { // of weights
+				size = element
+			}
+			t.add(line.Axis, line.Kind, line.Group, side, line.Calls, line.Elements*size)
 		}
 		spans, tied := rk.layout.spans, rk.layout.tied
 		shards := int64(sizesOf(m).Shards)
@@ -100,9 +103,9 @@ func (p *paper) traffic(element int64) []comm.Entry {
 			if span.Axis != mesh.TP || span.Size > 0 {
 				axis, group = "kv", span.Size
 			}
-			t.add(axis, comm.KindAllReduce, group, side/shards, line.Calls, line.Elements*element)
+			t.add(axis, comm.KindAllReduce, group, side/shards, line.Calls, line.Elements*gradient)
 		}
-		t.add("tied", comm.KindAllReduce, 2, side/shards, tied.Calls, tied.Elements*element)
+		t.add("tied", comm.KindAllReduce, 2, side/shards, tied.Calls, tied.Elements*gradient)
 	}
 	message := messageBytes(cfg, element)
 	crossings := int64(0)

@@ -6,6 +6,11 @@ package tensor
 // is overwritten and must not overlap an input. Wrong shapes are programming errors and panic,
 // naming the operation and the shapes.
 //
+// Where Float is BF16, what sums are kept in is of the type Float().Accum(), float32: the gradients db, dw and dtable that are
+// added into; mean, rstd, lse, max, sum and target; the factors s of ScaleRows and the dots s of DotRows; all of Update. Operations on
+// gradients alone (Add, Scale, Zero, Copy) take that type for all their tensors, Gemm's c and EmbedGrad's dtable may be of either type. Arithmetic is
+// in float32 or better, and what is stored as bfloat16 is rounded once, to nearest even.
+//
 // The interface is in levels, lowest first, so that a new device can be brought up and tested step by
 // step (package devicetest). Faster fused kernels are optional interfaces, found by type assertion.
 type Device interface {
@@ -17,6 +22,11 @@ type Device interface {
 	Lookup
 	Loss
 	Update
+}
+
+// NewAccum is memory for sums on a device: New with the type Float().Accum().
+func NewAccum(d Device, kind Kind, shape ...int) *Tensor {
+	return d.Heap().New(kind, d.Float().Accum(), shape...)
 }
 
 // Memory is level 0: allocation, copies, host access.

@@ -24,6 +24,15 @@ func (d DType) Size() int {
 	}
 }
 
+// Accum is the type that sums of such elements are kept in: gradients, optimizer states, statistics of rows. float32 for
+// bfloat16, whose 8 bits lose what is small beside the sum; else the type itself.
+func (d DType) Accum() DType {
+	if d == BF16 {
+		return F32
+	}
+	return d
+}
+
 // String is the type's name as configurations write it.
 func (d DType) String() string {
 	switch d {

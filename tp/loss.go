@@ -33,7 +33,7 @@ func (s *lossSaved) Release() {
 
 func (l *loss) Forward(ctx *nn.Ctx, logits *tensor.Tensor) (*tensor.Tensor, nn.Saved, error) {
 	dev, T := ctx.Dev, logits.Shape[0]
-	s := &lossSaved{logits: logits, max: dev.New(tensor.Activations, T), sum: dev.New(tensor.Activations, 2*T)}
+	s := &lossSaved{logits: logits, max: tensor.NewAccum(dev, tensor.Activations, T), sum: tensor.NewAccum(dev, tensor.Activations, 2*T)}
 	fail := func(err error) (*tensor.Tensor, nn.Saved, error) { s.Release(); return nil, nil, err }
 	dev.RowMax(s.max, logits, l.hi-l.lo)
 	if err := l.kit.Group.AllReduce(ctx, s.max, comm.Max); err != nil {

@@ -297,8 +297,11 @@ func (r *run) device(rank int) tensor.Device {
 		threads = max(1, runtime.GOMAXPROCS(0)/size)
 	}
 	float := tensor.F32
-	if r.plan.cfg.Train.Device == "float64" {
+	switch {
+	case r.plan.cfg.Train.Device == "float64":
 		float = tensor.F64
+	case r.plan.cfg.Train.Precision == configs.PrecisionBF16:
+		float = tensor.BF16
 	}
 	return cpu.New(cpu.Options{Float: float, Threads: threads, Spin: threads*size <= runtime.GOMAXPROCS(0), HugePages: true, BF16: r.plan.cfg.CPU.Multiply == "bf16"})
 }

@@ -60,7 +60,7 @@ func (d *disk) zeros(dtype tensor.DType, n int) (*tensor.Tensor, error) {
 	return t, nil
 }
 
-// drop takes elements lo up to hi of a state tensor out of memory; they stay in the file.
+// drop takes elements lo up to hi of a state tensor out of memory; they stay in the file. One that is in none, or nil, stays as it is.
 func (d *disk) drop(t *tensor.Tensor, lo, hi int) error {
 	for _, m := range d.files {
 		if m.tensor == t {
@@ -97,25 +97,15 @@ func (o *Optimizer) Offloaded() int64 {
 	return o.disk.bytes
 }
 
-// states makes a bucket's optimizer state, n elements each.
-func (o *Optimizer) states(n int) (out []*tensor.Tensor, err error) {
-	if o.disk != nil {
-		probe := o.dev.New(tensor.Workspace, 1)
-		defer probe.Release()
-		if _, onDevice := probe.Data().(tensor.Storage); onDevice {
-			return nil, fmt.Errorf(`zero.offload = "disk": optimizer state of a %s device cannot be mapped from files; use "none"`, o.dev.Name())
-		}
+// newState makes a tensor of optimizer state, or a master copy, of n zeros.
+func (o *Optimizer) newState(n int) (*tensor.Tensor, error) {
+	if o.disk == nil {
+		return o.zeros(tensor.Optimizer, o.accum(), n), nil
 	}
-	for range o.rule.States() {
-		if o.disk == nil {
-			out = append(out, o.zeros(tensor.Optimizer, n))
-			continue
-		}
-		t, err := o.disk.zeros(o.dev.Float(), n)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, t)
+	probe := o.dev.New(tensor.Workspace, 1)
+	defer probe.Release()
+	if _, onDevice := probe.Data().(tensor.Storage); onDevice {
+		return nil, fmt.Errorf(`zero.offload = "disk": optimizer state of a %s device cannot be mapped from files; use "none"`, o.dev.Name())
 	}
-	return out, nil
+	return o.disk.zeros(o.accum(), n)
 }

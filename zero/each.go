@@ -9,7 +9,7 @@ import (
 type Piece struct {
 	Param  *nn.Param
 	Lo, Hi int            // elements of the parameter's local memory, padding included
-	Weight *tensor.Tensor // [Hi-Lo], views of the optimizer's memory
+	Weight *tensor.Tensor // [Hi-Lo], views of the optimizer's memory; of the master copy where there is one
 	State  []*tensor.Tensor
 }
 
@@ -48,7 +48,7 @@ func (o *Optimizer) Owned(yield func(Piece) bool) {
 // piece is what yields of a bucket are, whose memory begins at element base.
 func (b *bucket) piece(p piece, base int) Piece {
 	from, to := p.at-base, p.at-base+p.hi-p.lo
-	out := Piece{Param: p.param, Lo: p.lo, Hi: p.hi, Weight: b.mem.shard.Flat(from, to)}
+	out := Piece{Param: p.param, Lo: p.lo, Hi: p.hi, Weight: b.mem.weights().Flat(from, to)}
 	for _, s := range b.mem.state {
 		out.State = append(out.State, s.Flat(from, to))
 	}

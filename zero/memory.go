@@ -13,9 +13,13 @@ import (
 //	1            n      part        n          s, between R and U
 //	2            n      part        n, during W   s
 //	3            n, between gather and free   s   n, during W   s
+//
+// Where parameters are bfloat16, gradients and states are float32, and this rank's part has a float32 master copy that is what is
+// updated, checked and saved: steps smaller than half a unit in the last of bfloat16's 8 bits must add up (Micikevicius et al. 2018, §3.1).
 type memory struct {
 	data    *tensor.Tensor   // whole parameters; nil while freed
 	shard   *tensor.Tensor   // this rank's part of the parameters
+	master  *tensor.Tensor   // the same in the type of sums; nil where shard is of that type, or does not learn
 	grad    *tensor.Tensor   // whole local gradients; nil while not accumulating
 	sum     *tensor.Tensor   // gradients summed over the shard group, for this rank's part
 	state   []*tensor.Tensor // optimizer state for this rank's part
@@ -53,14 +57,14 @@ func (o *Optimizer) open(b *bucket, from nn.Source) error {
 	m := &b.mem
 	lo, hi := o.bounds(b)
 	if o.cfg.Stage == 3 {
-		m.shard = o.zeros(tensor.Parameters, hi-lo)
-		if err := o.fill(b, m.shard, lo, hi, from); err != nil {
+		m.shard = o.zeros(tensor.Parameters, o.dev.Float(), hi-lo)
+		if err := o.fillWeights(b, m.shard, lo, hi, from); err != nil {
 			return err
 		}
 	} else {
-		m.data = o.zeros(tensor.Parameters, b.padded)
+		m.data = o.zeros(tensor.Parameters, o.dev.Float(), b.padded)
 		m.shard = m.data.Flat(lo, hi)
-		if err := o.fill(b, m.data, 0, b.padded, from); err != nil {
+		if err := o.fillWeights(b, m.data, 0, b.padded, from); err != nil {
 			return err
 		}
 	}
@@ -70,19 +74,52 @@ func (o *Optimizer) open(b *bucket, from nn.Source) error {
 	}
 	switch o.cfg.Stage {
 	case 0:
-		m.grad = o.zeros(tensor.Gradients, b.padded)
+		m.grad = o.zeros(tensor.Gradients, o.accum(), b.padded)
 		m.sum = m.grad
 	case 1:
-		m.grad = o.zeros(tensor.Gradients, b.padded)
+		m.grad = o.zeros(tensor.Gradients, o.accum(), b.padded)
 	default:
-		m.sum = o.zeros(tensor.Gradients, hi-lo)
+		m.sum = o.zeros(tensor.Gradients, o.accum(), hi-lo)
 	}
 	b.attach()
-	var err error
-	if m.state, err = o.states(hi - lo); err != nil {
+	if err := o.openStates(b, lo, hi, from); err != nil {
 		return err
 	}
 	return o.fillStates(b, lo, hi, from)
+}
+
+// openStates makes the bucket's optimizer states, and the master copy with the same values as the weights had before they were rounded.
+func (o *Optimizer) openStates(b *bucket, lo, hi int, from nn.Source) error {
+	m := &b.mem
+	for range o.rule.States() {
+		s, err := o.newState(hi - lo)
+		if err != nil {
+			return err
+		}
+		m.state = append(m.state, s)
+	}
+	if o.accum() == o.dev.Float() {
+		return nil
+	}
+	var err error
+	if m.master, err = o.newState(hi - lo); err != nil {
+		return err
+	}
+	if err := o.fill(b, m.master, lo, hi, from); err != nil || o.disk == nil {
+		return err
+	}
+	return o.disk.drop(m.master, 0, hi-lo)
+}
+
+// accum is the type of gradients, states and master copies.
+func (o *Optimizer) accum() tensor.DType { return o.dev.Float().Accum() }
+
+// weights is what updates are made to: the master copy where there is one.
+func (m *memory) weights() *tensor.Tensor {
+	if m.master != nil {
+		return m.master
+	}
+	return m.shard
 }
 
 // fillStates sets the optimizer states where the source has them; else they stay zero.
@@ -116,8 +153,28 @@ func (o *Optimizer) fill(b *bucket, dst *tensor.Tensor, lo, hi int, from nn.Sour
 	return nil
 }
 
-func (o *Optimizer) zeros(kind tensor.Kind, n int) *tensor.Tensor {
-	t := o.dev.New(kind, n)
+// fillWeights is fill for weights that may be of a narrower type than their master copy: they are rounded to that first, as
+// updated ones are, so that every rank has the same bits wherever they come from. A window at a time.
+func (o *Optimizer) fillWeights(b *bucket, dst *tensor.Tensor, lo, hi int, from nn.Source) error {
+	if o.accum() == o.dev.Float() {
+		return o.fill(b, dst, lo, hi, from)
+	}
+	wide := o.dev.Heap().New(tensor.Workspace, o.accum(), min(window, hi-lo))
+	defer wide.Release()
+	for at := lo; at < hi; at += window {
+		end := min(hi, at+window)
+		part := wide.Flat(0, end-at)
+		o.dev.Zero(part)
+		if err := o.fill(b, part, at, end, from); err != nil {
+			return err
+		}
+		o.dev.Copy(dst.Flat(at-lo, end-lo), part)
+	}
+	return nil
+}
+
+func (o *Optimizer) zeros(kind tensor.Kind, dtype tensor.DType, n int) *tensor.Tensor {
+	t := o.dev.Heap().New(kind, dtype, n)
 	o.dev.Zero(t)
 	return t
 }

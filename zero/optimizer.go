@@ -112,7 +112,7 @@ func (o *Optimizer) Close() {
 	o.stream.Close()
 	for _, b := range o.buckets {
 		m := &b.mem
-		tensors := append([]*tensor.Tensor{m.data}, m.state...) // those in files have no count
+		tensors := append([]*tensor.Tensor{m.data, m.master}, m.state...) // those in files have no count
 		if o.cfg.Stage == 3 {
 			tensors = append(tensors, m.shard)
 		}

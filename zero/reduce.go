@@ -27,7 +27,7 @@ func (o *Optimizer) OpenGrad(unit int) {
 	for _, b := range o.learns[unit] {
 		m := &b.mem
 		if m.grad == nil {
-			m.grad = o.zeros(tensor.Buffers, b.padded)
+			m.grad = o.zeros(tensor.Buffers, o.accum(), b.padded)
 			m.left = b.uses[o.units[unit].Stage]
 			b.attach()
 		}
@@ -65,7 +65,7 @@ func (o *Optimizer) CloseGrad(ctx context.Context, unit int, last bool) error {
 
 // scatter starts to sum a microbatch's gradients of a bucket into the owners' shards.
 func (o *Optimizer) scatter(ctx context.Context, b *bucket) error {
-	f := flight{bucket: b, grad: b.mem.grad, part: o.dev.New(tensor.Buffers, b.mem.sum.Len())}
+	f := flight{bucket: b, grad: b.mem.grad, part: tensor.NewAccum(o.dev, tensor.Buffers, b.mem.sum.Len())}
 	b.mem.grad = nil
 	b.attach()
 	f.pending = o.lane(o.shards(b)).Do(ctx, func(ctx context.Context) error { return o.shards(b).ReduceScatter(ctx, o.dev, f.part, f.grad) })
@@ -127,7 +127,7 @@ func (o *Optimizer) reduceIfWhole(ctx context.Context, b *bucket) error {
 	m := &b.mem
 	if o.cfg.Stage == 1 {
 		lo, hi := o.bounds(b)
-		m.sum = o.dev.New(tensor.Buffers, hi-lo)
+		m.sum = tensor.NewAccum(o.dev, tensor.Buffers, hi-lo)
 		if o.shards(b).Size() == 1 {
 			o.dev.Copy(m.sum, m.grad)
 		}

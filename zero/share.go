@@ -25,7 +25,7 @@ func (o *Optimizer) sumShares(ctx context.Context) error {
 		if s.group.Size() == 1 || s.len == 0 {
 			continue
 		}
-		pack := o.dev.New(tensor.Buffers, s.len)
+		pack := tensor.NewAccum(o.dev, tensor.Buffers, s.len)
 		at := 0
 		for _, p := range s.pieces {
 			o.dev.Copy(pack.Flat(at, at+p.Len()), p)

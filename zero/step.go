@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"triax/comm"
 	"triax/tensor"
@@ -71,8 +72,8 @@ func (o *Optimizer) Step(ctx context.Context, u Update) (Result, error) {
 	return res, nil
 }
 
-// update runs the rule over this rank's part, in runs of parameters that share the weight-decay setting; with offloaded state a
-// window at a time.
+// update runs the rule over this rank's part, in runs of parameters that share the weight-decay setting; with offloaded state, or a master
+// copy that is rounded while it is still in the caches, a window at a time.
 func (o *Optimizer) update(b *bucket, u Update, scale float64) error {
 	lo, hi := o.bounds(b)
 	list := b.pieces(lo, hi)
@@ -83,8 +84,11 @@ func (o *Optimizer) update(b *bucket, u Update, scale float64) error {
 		}
 		from, to := list[i].at-lo, list[j-1].at-lo+list[j-1].hi-list[j-1].lo
 		step := to - from
-		if o.disk != nil {
+		switch {
+		case o.disk != nil:
 			step = window
+		case b.mem.master != nil:
+			step = roundWindow
 		}
 		for at := from; at < to; at += step {
 			if err := o.updateRun(b, at, min(at+step, to), list[i].param.Decay, u, scale); err != nil {
@@ -96,16 +100,22 @@ func (o *Optimizer) update(b *bucket, u Update, scale float64) error {
 	return nil
 }
 
+// roundWindow is the elements of a master copy that are updated before they are rounded.
+const roundWindow = 1 << 18
+
 func (o *Optimizer) updateRun(b *bucket, from, to int, decay bool, u Update, scale float64) error {
 	state := make([]*tensor.Tensor, len(b.mem.state))
 	for k, s := range b.mem.state {
 		state[k] = s.Flat(from, to)
 	}
-	o.rule.Update(o.dev, b.mem.shard.Flat(from, to), b.mem.sum.Flat(from, to), state, u.Step, u.Rate, decay, scale)
+	o.rule.Update(o.dev, b.mem.weights().Flat(from, to), b.mem.sum.Flat(from, to), state, u.Step, u.Rate, decay, scale)
+	if b.mem.master != nil {
+		o.dev.Copy(b.mem.shard.Flat(from, to), b.mem.master.Flat(from, to))
+	}
 	if o.disk == nil {
 		return nil
 	}
-	for _, s := range b.mem.state {
+	for _, s := range append(slices.Clone(b.mem.state), b.mem.master) {
 		if err := o.disk.drop(s, from, to); err != nil {
 			return err
 		}

@@ -43,6 +43,9 @@ func (o *Optimizer) Verify(ctx context.Context) error {
 			for _, p := range b.pieces(base, hi) {
 				from, to := p.at-base, p.at-base+p.hi-p.lo
 				yield("weight", p, b.mem.shard.Flat(from, to))
+				if b.mem.master != nil {
+					yield("master copy", p, b.mem.master.Flat(from, to))
+				}
 				for i, s := range b.mem.state {
 					yield(o.rule.StateNames()[i], p, s.Flat(from, to))
 				}

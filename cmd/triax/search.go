@@ -25,7 +25,7 @@ func searchCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := plan.ClusterOf(cfg.Cluster)
+			c, err := plan.ClusterFor(cfg)
 			if err != nil {
 				return err
 			}

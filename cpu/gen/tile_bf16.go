@@ -45,6 +45,7 @@ func bfloatTiles(ctx *build.Context) {
 	order := e.interleaving()
 	for _, lanes := range []int{8, 16} {
 		e.packPairs(lanes, order)
+		e.packHalves(lanes)
 	}
 	peakPairs(e)
 }
@@ -187,6 +188,48 @@ func (e *emitter) packPairs(lanes int, order operand.Mem) {
 	}
 	e.ADDQ(operand.Imm(uint64(4*lanes)), upper)
 	e.ADDQ(operand.Imm(uint64(4*lanes)), lower)
+	e.ADDQ(panel, to)
+	e.DECQ(n)
+	e.JNZ(operand.LabelRef("piece"))
+	e.ADDQ(width, dst)
+	e.LEAQ(operand.Mem{Base: src, Index: stride, Scale: 2}, src)
+	e.DECQ(pairs)
+	e.JNZ(operand.LabelRef("row"))
+	e.VZEROUPPER()
+	e.RET()
+}
+
+// packHalves is packPairs for rows that are bfloat16 already.
+func (e *emitter) packHalves(lanes int) {
+	name := fmt.Sprintf("packHalves%d", lanes)
+	e.Function(name)
+	e.Attributes(attr.NOSPLIT)
+	e.Pragma("noescape")
+	e.SignatureExpr("func(dst *float32, src *uint16, stride, pairs, pieces, width, panel int)")
+	e.Doc(fmt.Sprintf("%s: of each two rows of bfloat16, stride bytes apart in src, the pieces of %d pairs go to dst, panel bytes apart;", name, lanes),
+		"the pieces of two rows lie width bytes after those of the two before.")
+	dst, src, stride, pairs, pieces := e.arg("dst"), e.arg("src"), e.arg("stride"), e.arg("pairs"), e.arg("pieces")
+	width, panel := e.arg("width"), e.arg("panel")
+	var x, y reg.VecVirtual = e.ZMM(), e.ZMM()
+	if lanes == 8 {
+		x, y = e.YMM(), e.YMM()
+	}
+	e.Label("row")
+	upper, lower, to, n := e.GP64(), e.GP64(), e.GP64(), e.GP64()
+	e.MOVQ(src, upper)
+	e.LEAQ(operand.Mem{Base: src, Index: stride, Scale: 1}, lower)
+	e.MOVQ(dst, to)
+	e.MOVQ(pieces, n)
+	e.Label("piece")
+	e.VPMOVZXWD(at(upper, 0), x)
+	e.VPMOVZXWD(at(lower, 0), y)
+	e.PREFETCHT0(operand.Mem{Base: upper, Index: stride, Scale: 8})
+	e.PREFETCHT0(operand.Mem{Base: lower, Index: stride, Scale: 8})
+	e.VPSLLD(operand.Imm(16), y, y)
+	e.VPORD(x, y, y)
+	e.VMOVUPS(y, at(to, 0))
+	e.ADDQ(operand.Imm(uint64(2*lanes)), upper)
+	e.ADDQ(operand.Imm(uint64(2*lanes)), lower)
 	e.ADDQ(panel, to)
 	e.DECQ(n)
 	e.JNZ(operand.LabelRef("piece"))
