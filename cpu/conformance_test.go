@@ -9,8 +9,8 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for _, float := range []tensor.DType{tensor.F32, tensor.F64} {
-		tol := map[tensor.DType]float64{tensor.F32: 1e-5, tensor.F64: 1e-12}[float]
+	for _, float := range []tensor.DType{tensor.F32, tensor.F64, tensor.BF16} {
+		tol := map[tensor.DType]float64{tensor.F32: 1e-5, tensor.F64: 1e-12, tensor.BF16: 1.0 / 64}[float]
 		for i, isa := range Supported() {
 			threads := 1 + i%2
 			t.Run(fmt.Sprintf("%v/%s/threads%d", float, isa, threads), func(t *testing.T) {

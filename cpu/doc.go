@@ -3,7 +3,8 @@
 // Every operation of tensor.Device is cut into independent pieces, by rows or by columns, and shared out over a persistent team
 // of threads; no result depends on where the cuts fall, so one thread and eight give the same bits. float32 is for training
 // and runs on kernels in AVX-512 or AVX2 assembly, chosen when the device is made; float64 is the oracle that tests compare with. Plain Go
-// is there for every kernel, is what other processors run, and defines what the assembly must compute.
+// is there for every kernel, is what other processors run, and defines what the assembly must compute. bfloat16 is float32 whose
+// parameters and activations take two bytes (half.go).
 //
 // Most of the time goes into matrix multiplication (Goto & van de Geijn 2008):
 //

@@ -66,7 +66,7 @@ func same(t *testing.T, c *configs.Config, got, want []comm.Entry) {
 }
 
 func about(c *configs.Config) string {
-	return fmt.Sprintf("%+v %+v %+v layers %d tied %v kv %d recompute %s %d lora %d %v", c.Mesh, c.Pipeline, c.Zero, c.Model.Layers, c.Model.Tied, c.Model.KVHeads,
+	return fmt.Sprintf("%s %+v %+v %+v layers %d tied %v kv %d recompute %s %d lora %d %v", c.Train.Precision, c.Mesh, c.Pipeline, c.Zero, c.Model.Layers, c.Model.Tied, c.Model.KVHeads,
 		c.Model.Recompute, c.Model.RecomputeLayers, c.Model.LoRARank, c.Model.LoRATargets)
 }
 
@@ -96,6 +96,7 @@ func random(rng *rand.Rand) *configs.Config {
 	if pick(0, 0, 0, 1) == 1 {
 		c.Model.LoRARank, c.Model.LoRATargets = pick(1, 4), nn.LoRATargets[:pick(1, 4)]
 	}
+	c.Train.Precision = []string{configs.PrecisionFull, configs.PrecisionBF16}[rng.IntN(2)]
 	return c
 }
 

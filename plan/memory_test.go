@@ -80,5 +80,9 @@ func message(c *configs.Config) float64 {
 	if c.Mesh.SequenceParallel {
 		rows /= c.Mesh.TP
 	}
-	return float64(rows*c.Model.Width) * 4
+	size := 4
+	if c.Train.Precision == configs.PrecisionBF16 {
+		size = 2
+	}
+	return float64(rows * c.Model.Width * size)
 }

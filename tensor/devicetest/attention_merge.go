@@ -18,7 +18,7 @@ func attentionMerges(b *bench) {
 		first.Seq, first.SeqTotal, first.QueryOffset, first.KeyOffset, first.Full = 6, 12, 6, 0, true
 		first.Segments, first.KeySegments = own.Segments, ref.at.Segments.Flat(0, 6)
 		k0, v0, k1, v1, q1 := k.Rows(0, 6), v.Rows(0, 6), k.Rows(6, 12), v.Rows(6, 12), q.Rows(6, 12)
-		o, l, po, pl := b.blank(6, 20), b.blank(1, 4, 6), b.blank(6, 20), b.blank(1, 4, 6)
+		o, l, po, pl := b.blank(6, 20), b.blankSum(1, 4, 6), b.blank(6, 20), b.blankSum(1, 4, 6)
 		b.dev.Attention(o, l, q1, k1, v1, own)
 		b.dev.Attention(po, pl, q1, k0, v0, first)
 		b.dev.AttentionMerge(o, l, po, pl, own)

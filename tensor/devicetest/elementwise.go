@@ -40,7 +40,7 @@ func biases(b *bench) {
 		rows, cols := s[0], s[1]
 		y, yv := b.random(1, rows, cols)
 		bias, biasV := b.random(1, cols)
-		sum, sumV := b.random(1, cols)
+		sum, sumV := b.randomSum(1, cols)
 		b.dev.BiasGrad(sum, y)
 		for i, v := range yv {
 			sumV[i%cols] += v

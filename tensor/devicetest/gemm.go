@@ -35,10 +35,14 @@ func (b *bench) gemm(m, n, k int, transA, transB bool, beta float64) {
 	b.Helper()
 	a, av := b.random(1, pick(transA, k, m), pick(transA, m, k))
 	x, xv := b.random(1, pick(transB, n, k), pick(transB, k, n))
-	c := b.blank(m, n)
+	blank, random := b.blank, b.random
+	if b.rng.IntN(2) == 0 { // c may be of the type of sums
+		blank, random = b.blankSum, b.randomSum
+	}
+	c := blank(m, n)
 	cv := make([]float64, m*n)
 	if beta != 0 {
-		c, cv = b.random(1, m, n)
+		c, cv = random(1, m, n)
 	}
 	b.dev.Gemm(c, a, x, transA, transB, beta)
 	// Measured against the size of a sum of so many terms that does not cancel: where it does, its rounding does not.

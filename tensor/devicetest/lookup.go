@@ -12,7 +12,7 @@ func embeds(b *bench) {
 		}
 		table, tv := b.random(1, rows, cols)
 		dy, dyv := b.random(1, tokens, cols)
-		dt, dtv := b.random(1, rows, cols)
+		dt, dtv := b.randomSum(1, rows, cols)
 		want := make([]float64, tokens*cols)
 		for t, id := range ids {
 			r := int(id) - lo

@@ -60,7 +60,7 @@ func losses(b *bench) {
 func (b *bench) loss(rows, vocab, padding int, spread float64) {
 	ids := b.targets(rows, vocab)
 	logits, dense := b.padded(rows, vocab, padding, spread)
-	max, sum, target, targets := b.blank(rows), b.blank(rows), b.blank(rows), b.ints(ids)
+	max, sum, target, targets := b.blankSum(rows), b.blankSum(rows), b.blankSum(rows), b.ints(ids)
 	b.dev.RowMax(max, logits, vocab)
 	b.dev.RowSum(sum, target, logits, max, targets, 0, vocab)
 	want, grad := crossEntropy(dense, ids, vocab, 0.125)
@@ -135,15 +135,15 @@ func shardedLosses(b *bench) {
 			}
 		}
 		logits = append(logits, b.put(part, rows, width))
-		m := b.blank(rows)
+		m := b.blankSum(rows)
 		b.dev.RowMax(m, logits[p], cuts[p+1]-cuts[p])
 		for i, v := range b.read(m) {
 			top[i] = max(top[i], v)
 		}
 	}
-	max, sum, target := b.put(top, rows), b.put(make([]float64, rows), rows), b.put(make([]float64, rows), rows)
+	max, sum, target := b.putSum(top, rows), b.putSum(make([]float64, rows), rows), b.putSum(make([]float64, rows), rows)
 	for p := range 3 {
-		s, z := b.blank(rows), b.blank(rows)
+		s, z := b.blankSum(rows), b.blankSum(rows)
 		b.dev.RowSum(s, z, logits[p], max, targets, cuts[p], cuts[p+1]-cuts[p])
 		b.dev.Add(sum, s)
 		b.dev.Add(target, z)

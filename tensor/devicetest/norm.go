@@ -79,7 +79,7 @@ func layerNorms(b *bench) {
 		w, wv := b.random(1, cols)
 		bias, biasV := b.random(1, cols)
 		dy, dyv := b.random(1, rows, cols)
-		y, mean, rstd, dx := b.blank(rows, cols), b.blank(rows), b.blank(rows), b.blank(rows, cols)
+		y, mean, rstd, dx := b.blank(rows, cols), b.blankSum(rows), b.blankSum(rows), b.blank(rows, cols)
 		what := fmt.Sprintf("layernorm %v ", s)
 		n, meanV, rstdV := normalised(xv, cols, eps, true)
 		b.dev.LayerNorm(y, mean, rstd, x, w, bias, eps)
@@ -91,8 +91,8 @@ func layerNorms(b *bench) {
 		if cols > 1 { // one column: y does not depend on x at all, dx is rounding times rstd
 			b.want(what+"dx", dx, dxv)
 		}
-		dw, dw0 := b.random(1, cols)
-		db, db0 := b.random(1, cols)
+		dw, dw0 := b.randomSum(1, cols)
+		db, db0 := b.randomSum(1, cols)
 		b.dev.LayerNormWeight(dw, db, dy, x, mean, rstd)
 		b.want(what+"dw", dw, plus(dw0, dwv))
 		b.want(what+"db", db, plus(db0, dbv))
@@ -117,7 +117,7 @@ func (b *bench) offsetRows() {
 	x := b.put(xv, rows, cols)
 	ones := each(xv[:cols], func(float64) float64 { return 1 })
 	w, bias := b.put(ones, cols), b.put(make([]float64, cols), cols)
-	y, mean, rstd := b.blank(rows, cols), b.blank(rows), b.blank(rows)
+	y, mean, rstd := b.blank(rows, cols), b.blankSum(rows), b.blankSum(rows)
 	b.dev.LayerNorm(y, mean, rstd, x, w, bias, 1e-5)
 	n, _, _ := normalised(b.read(x), cols, 1e-5, true)
 	b.near("layernorm with offset", b.read(y), n, 100*b.tol)
@@ -131,7 +131,7 @@ func rmsNorms(b *bench) {
 		x, xv := b.random(2, rows, cols)
 		w, wv := b.random(1, cols)
 		dy, dyv := b.random(1, rows, cols)
-		y, rstd, dx := b.blank(rows, cols), b.blank(rows), b.blank(rows, cols)
+		y, rstd, dx := b.blank(rows, cols), b.blankSum(rows), b.blank(rows, cols)
 		what := fmt.Sprintf("rmsnorm %v ", s)
 		n, _, rstdV := normalised(xv, cols, eps, false)
 		b.dev.RMSNorm(y, rstd, x, w, eps)
@@ -142,7 +142,7 @@ func rmsNorms(b *bench) {
 		if cols > 1 {
 			b.want(what+"dx", dx, dxv)
 		}
-		dw, dw0 := b.random(1, cols)
+		dw, dw0 := b.randomSum(1, cols)
 		b.dev.RMSNormWeight(dw, dy, x, rstd)
 		b.want(what+"dw", dw, plus(dw0, dwv))
 		if len(xv) <= 65 && cols > 1 {

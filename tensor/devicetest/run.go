@@ -12,7 +12,8 @@ import (
 )
 
 // Run examines the devices that open makes. tol is the largest error allowed, as a share of the
-// largest element of the reference: 1e-12 suits float64, 1e-5 float32.
+// largest element of the reference: 1e-12 suits float64, 1e-5 float32, 2^-6 bfloat16, whose last bit is 2^-8,
+// for results that are made of rounded results.
 // The inputs' seed is printed on failure; TRIAX_SEED=n repeats a run.
 func Run(t *testing.T, open func(t *testing.T) tensor.Device, tol float64) {
 	levels := []struct {
@@ -79,14 +80,46 @@ type held struct {
 
 // put makes a tensor of the given values between guards of NaN.
 func (b *bench) put(values []float64, shape ...int) *tensor.Tensor {
+	return b.putAs(b.dev.Float(), values, shape...)
+}
+
+// The same three in the type of sums.
+
+func (b *bench) putSum(values []float64, shape ...int) *tensor.Tensor {
+	return b.putAs(b.dev.Float().Accum(), values, shape...)
+}
+
+func (b *bench) blankSum(shape ...int) *tensor.Tensor {
+	return b.putSum(nans(tensor.Elements(shape...)), shape...)
+}
+
+func (b *bench) randomSum(scale float64, shape ...int) (*tensor.Tensor, []float64) {
+	t := b.putSum(b.normal(scale, tensor.Elements(shape...)), shape...)
+	return t, b.read(t)
+}
+
+func nans(n int) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = math.NaN()
+	}
+	return values
+}
+
+func (b *bench) normal(scale float64, n int) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = scale * b.rng.NormFloat64()
+	}
+	return values
+}
+
+func (b *bench) putAs(dtype tensor.DType, values []float64, shape ...int) *tensor.Tensor {
 	n := len(values)
 	before, after := 1+b.rng.IntN(40), 1+b.rng.IntN(40)
-	block := make([]float64, before+n+after)
-	for i := range block {
-		block[i] = math.NaN()
-	}
+	block := nans(before + n + after)
 	copy(block[before:], values)
-	h := &held{block: b.dev.New(tensor.Workspace, len(block)), before: before}
+	h := &held{block: b.dev.Heap().New(tensor.Workspace, dtype, len(block)), before: before}
 	b.dev.Upload(h.block, block)
 	h.part = h.block.Part(before, before+n, shape...)
 	b.held = append(b.held, h)
@@ -95,20 +128,12 @@ func (b *bench) put(values []float64, shape ...int) *tensor.Tensor {
 
 // blank makes an output full of NaN.
 func (b *bench) blank(shape ...int) *tensor.Tensor {
-	values := make([]float64, tensor.Elements(shape...))
-	for i := range values {
-		values[i] = math.NaN()
-	}
-	return b.put(values, shape...)
+	return b.put(nans(tensor.Elements(shape...)), shape...)
 }
 
 // random makes a tensor of normal values, and returns them as the device has rounded them.
 func (b *bench) random(scale float64, shape ...int) (*tensor.Tensor, []float64) {
-	values := make([]float64, tensor.Elements(shape...))
-	for i := range values {
-		values[i] = scale * b.rng.NormFloat64()
-	}
-	t := b.put(values, shape...)
+	t := b.put(b.normal(scale, tensor.Elements(shape...)), shape...)
 	return t, b.read(t)
 }
 
