@@ -49,17 +49,6 @@ var settings = []setting{
 
 func (c *Cluster) last() *Link { return &c.Links[len(c.Links)-1] }
 
-// ClusterFor is the cluster that a configuration names. Where its section does not say otherwise, a device that would compute in fp32 follows
-// train.precision.
-func ClusterFor(cfg *configs.Config) (Cluster, error) {
-	c, err := ClusterOf(cfg.Cluster)
-	if _, says := cfg.Cluster["precision"]; err == nil && !says && c.Precision == "fp32" && cfg.Train.Precision == configs.PrecisionBF16 {
-		c.Precision = "bf16"
-		c.StateBytes += 4 // the master copy
-	}
-	return c, err
-}
-
 // ClusterOf reads the [cluster] section. Without one it is this machine. All that is wrong comes back as configs.Problems.
 func ClusterOf(section map[string]any) (Cluster, error) {
 	name := "cpu"
