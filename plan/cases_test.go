@@ -230,3 +230,54 @@ func TestClusterProblems(t *testing.T) {
 		}
 	}
 }
+
+// TestLinks: more than two levels of links, in the section's own tables; all that is wrong with them at once.
+func TestLinks(t *testing.T) {
+	link := func(gpus, bandwidth, latency any) map[string]any {
+		m := map[string]any{"bandwidth_gbs": bandwidth, "latency_us": latency}
+		if gpus != nil {
+			m["gpus"] = gpus
+		}
+		return m
+	}
+	c, err := plan.ClusterOf(map[string]any{"gpu": "h100-sxm", "program": "megatron-core", "precision": "fp8", "gather_ahead": true,
+		"link": []any{link(int64(8), 450.0, 3.4), link(int64(32), 50.0, 8.0), link(nil, 25.0, 14.0)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Links) != 3 || c.Links[1].Span != 32 || !c.Float8 || !c.GatherAhead || c.Efficiency != 0.66 {
+		t.Errorf("%+v", c)
+	}
+	_, err = plan.ClusterOf(map[string]any{"gpu": "a100-80", "program": "mega", "precision": "fp8", "regather": int64(1),
+		"link": []any{link(nil, 0.0, 3.4), link(int64(12), 50.0, 8.0), link(int64(8), 50.0, 8.0)}})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"cluster.program = mega", "composer", "cluster.precision = fp8", "cluster.regather = 1", "link[0].bandwidth_gbs = 0", "link[0].gpus", "link[2].gpus = 8"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in\n%v", want, err)
+		}
+	}
+}
+
+// TestContention: what data ranks send beside backward finds less room where tensor ranks and messages between pipeline ranks use the same link.
+func TestContention(t *testing.T) {
+	m := nn.Config{Family: nn.GPT2, Layers: 16, Width: 4096, Heads: 32, Vocab: 51200, Sequence: 2048, Recompute: "none"}
+	exposed := func(spans ...int) float64 {
+		c := big(m, 2, 2, 4, 4, 16)
+		c.Zero.Stage, c.Zero.Overlap, c.Mesh.TPOverlap = 3, true, true
+		var links []any
+		for _, n := range spans { // all as fast as one another: only what shares a link differs
+			links = append(links, map[string]any{"gpus": int64(n), "bandwidth_gbs": 12.0, "latency_us": 1.0})
+		}
+		c.Cluster["link"] = links
+		p, err := plan.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Step.Data
+	}
+	if apart, shared := exposed(2, 16), exposed(16); shared < 1.05*apart {
+		t.Errorf("exposed on the data axes: %s where tensor ranks have a link of their own, %s on one link", plan.Seconds(apart), plan.Seconds(shared))
+	}
+}

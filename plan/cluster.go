@@ -143,6 +143,7 @@ func Presets() []Cluster {
 	a40 := gpu("a100-40", 312*tera, 40*gib, 1.555*tera, 108, nvlink(300*giga, 8), network(25*giga))
 	a80 := gpu("a100-80", 312*tera, 80*gib, 2.039*tera, 108, nvlink(300*giga, 8), network(25*giga))
 	a40.Watts, a80.Watts = 400, 400
+	a40.Efficiency8, a80.Efficiency8 = 0, 0 // its tensor cores have no 8-bit floats
 	a800 := a80
 	a800.Name, a800.Links = "a800", []Link{nvlink(200*giga, 8), network(25 * giga)}
 	return []Cluster{a40, a80, a800, h100, narrow, slow, h800, h200, b200, b300, gb200, gb300, mi300x, mi325x, rtx, thisCPU()}

@@ -26,6 +26,8 @@ var settings = []setting{
 	{"memory_gb", "GB a device", func(c *Cluster, x float64) { c.Memory = x * giga }, 0, 1e6},
 	{"memory_bandwidth_gbs", "GB/s of device memory", func(c *Cluster, x float64) { c.Bandwidth = x * giga }, 0, 1e9},
 	{"efficiency", "share of the peak that large products reach", func(c *Cluster, x float64) { c.Efficiency = x }, 0, 1},
+	{"efficiency8", "share of twice the peak that large products of 8-bit floats reach", func(c *Cluster, x float64) { c.Efficiency8 = x }, 0, 1},
+	{"tensor_hidden", "share of the tensor axis' communication that products cut into parts hide, with mesh.tp_overlap", func(c *Cluster, x float64) { c.TensorHidden = x }, -1e-9, 1},
 	{"depth", "inner dimension at which half of the efficiency is reached", func(c *Cluster, x float64) { c.Depth = x }, -1e-9, 1e6},
 	{"attention_efficiency", "share of the peak that attention reaches", func(c *Cluster, x float64) { c.AttentionRate = x }, 0, 1},
 	{"score_passes", "how often attention that keeps its scores moves them in a forward pass; 0 for tiled attention", func(c *Cluster, x float64) { c.ScorePasses = x }, -1e-9, 100},
@@ -80,19 +82,26 @@ func ClusterOf(section map[string]any) (Cluster, error) {
 			c, _ = Preset("cpu")
 		}
 	}
+	if v, ok := section["program"]; ok {
+		c.setProgram(v, bad)
+	}
+	if v, ok := section["link"]; ok {
+		c.setLinks(v, bad)
+	}
 	for _, k := range keys {
 		switch k {
-		case "calibrated":
-			continue
-		case "gpu":
+		case "calibrated", "gpu", "program", "link":
 			continue
 		case "precision":
 			c.setPrecision(section[k], bad)
 			continue
 		}
+		if done := c.setFlag(k, section[k], bad); done {
+			continue
+		}
 		i := slices.IndexFunc(settings, func(s setting) bool { return s.key == k })
 		if i < 0 {
-			bad(k, section[k], "no such key", "keys: gpu, precision, "+strings.Join(settingNames(), ", "))
+			bad(k, section[k], "no such key", "keys: gpu, program, precision, link, "+strings.Join(settingNames(), ", "))
 			continue
 		}
 		s := settings[i]
@@ -142,14 +151,23 @@ func (c *Cluster) setPrecision(v any, bad func(string, any, string, string)) {
 			c.Peak /= 2
 		}
 		c.Precision, c.GradientBytes, c.StateBytes = "fp32", 4, 8
+	case "fp8":
+		if c.Precision == "fp32" || c.Efficiency8 == 0 {
+			bad("precision", v, c.Name+" has no products of 8-bit floats that are known here", `use "bf16"`)
+			return
+		}
+		c.Float8 = true
 	default:
-		bad("precision", v, "want bf16, fp16 or fp32", `use "bf16"`)
+		bad("precision", v, "want bf16, fp16, fp8 or fp32", `use "bf16"`)
 	}
 }
 
 func settingNames() (out []string) {
 	for _, s := range settings {
 		out = append(out, s.key)
+	}
+	for _, f := range flags {
+		out = append(out, f.key)
 	}
 	return out
 }

@@ -114,10 +114,15 @@ var fitted = []rates{
 	{software: "torchtitan", devices: "a100.*", efficiency: 0.64},
 }
 
+// on tells whether these were measured on a device.
+func (r rates) on(device string) bool {
+	return regexp.MustCompile("^(" + r.devices + ")$").MatchString(device)
+}
+
 // ratesOf sets what a program reaches on a cluster's device.
 func ratesOf(software string, c *Cluster) {
 	for _, r := range fitted {
-		if r.software != software || !regexp.MustCompile("^("+r.devices+")$").MatchString(c.Name) {
+		if r.software != software || !r.on(c.Name) {
 			continue
 		}
 		for _, x := range []struct {

@@ -31,7 +31,10 @@ type Step struct {
 }
 
 // opCost is what an op of a stage takes.
-type opCost struct{ compute, tensor, data float64 }
+type opCost struct {
+	compute, tensor, data float64
+	room                  float64 // seconds in which the data axes' link is free beside the computation
+}
 
 func (o opCost) seconds() float64 { return o.compute + o.tensor + o.data }
 
@@ -67,8 +70,10 @@ func newClock(p *paper, c Cluster) *clock {
 						o.tensor += max(k.entry(e), k.c.Host*float64(e.Calls))
 					}
 				}
-				o.tensor = k.exposedTensor(kind, o.tensor, o.compute)
-				o.data = k.exposed(once[kind]/float64(len(rk.stages)), o.compute)
+				whole := o.tensor
+				o.tensor = k.exposedTensor(kind, whole, o.compute)
+				o.room = k.room(kind, o.compute, whole-o.tensor)
+				o.data = k.exposed(once[kind]/float64(len(rk.stages)), o.room)
 				k.costs[stage][kind] = o
 			}
 		}
@@ -130,29 +135,6 @@ func (k *clock) dataPerPass(r int) map[schedule.Kind]float64 {
 	return out
 }
 
-// exposed is what of a communication is not hidden behind computation.
-func (k *clock) exposed(t, compute float64) float64 {
-	if !k.cfg.Zero.Overlap {
-		return t
-	}
-	return max(0, t-compute)
-}
-
-// exposedTensor is what of the tensor axis' communication computation does not hide. With mesh.tp_overlap, sums of input gradients run beside
-// weight gradients, which are half of backward; where the cluster's software cuts products into parts (TensorHidden), forward hides some too.
-func (k *clock) exposedTensor(kind schedule.Kind, t, compute float64) float64 {
-	if !k.cfg.Mesh.TPOverlap {
-		return t
-	}
-	if h := k.c.TensorHidden; h > 0 {
-		return t - h*min(t, compute)
-	}
-	if kind == schedule.B {
-		return t - min(t, compute/2)
-	}
-	return t
-}
-
 // reduction is the time of a rank's gradient sums after its last backward (ZeRO 0 and 1, and replicas).
 func (k *clock) reduction(r int) float64 {
 	total := 0.0
@@ -207,16 +189,6 @@ func (k *clock) update(r int) float64 {
 	return t
 }
 
-// unhidden is what of a stage's reduction is left when its last backward ends: with overlap each layer's starts as soon as its gradients are there, so at
-// least the last layer's.
-func (k *clock) unhidden(stage int, t float64) float64 {
-	if !k.cfg.Zero.Overlap {
-		return t
-	}
-	back := max(k.costs[stage][schedule.B].compute, k.costs[stage][schedule.W].compute)
-	return max(t/float64(max(1, len(k.stages[stage].layers))), t-back)
-}
-
 // duration turns seconds into the simulator's unit.
 func duration(s float64) time.Duration { return time.Duration(s * 1e9) }
 
@@ -227,7 +199,7 @@ func (k *clock) step() (Step, error) {
 	for r := range k.ranks {
 		reduce[r], update[r] = k.reduction(r), k.update(r)
 	}
-	occupancy, latency := k.c.Message(float64(messageBytes(k.cfg, int64(k.c.element()))), k.mesh, mesh.PP)
+	occupancy, latency := k.message()
 	took := make([][schedule.NumKinds]time.Duration, k.sched.Stages)
 	for stage := range took {
 		for kind, o := range k.costs[stage] {
