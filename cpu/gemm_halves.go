@@ -22,6 +22,10 @@ func words[T float](x []uint16) []T {
 // packHalves is packA or packB of an operand in bfloat16: n of its rows (of a) or columns (of b) from at on, k from pc on. across says that
 // k runs across its rows in memory, not along them.
 func (t *tiledTask[T]) packHalves(p *packed[T], to []T, x []uint16, at, n, pc, kc, ld int, across, isA bool) {
+	if isA && t.pairs.byRows {
+		t.packByRows(p, to, x, at, n, pc, kc, ld, across)
+		return
+	}
 	depth := t.depth(kc)
 	f, piece := t.pairs.halvesB, t.lanes
 	if isA {
@@ -48,6 +52,9 @@ func (t *tiledTask[T]) packHalves(p *packed[T], to []T, x []uint16, at, n, pc, k
 			width *= panels
 		default:
 			t.paddedHalves(dst, width, x[pc*ld+at+j:], ld, cols, kc)
+		}
+		if pairs := (kc + 1) / 2; pairs < depth {
+			clear(dst[pairs*width : depth*width])
 		}
 		done += width * depth
 		j += cols
@@ -78,7 +85,7 @@ func pair[T float](dst *T, lower, upper uint16) {
 
 // paddedHalves is a narrow last panel, k across rows.
 func (t *tiledTask[T]) paddedHalves(dst []T, width int, src []uint16, ld, n, k int) {
-	for p := range t.depth(k) {
+	for p := range (k + 1) / 2 {
 		row := dst[p*width:][:width]
 		clear(row[n:])
 		for j := range n {
@@ -98,7 +105,7 @@ func (t *tiledTask[T]) turnedHalves(p *packed[T], dst []T, width int, src []uint
 		return
 	}
 	const strip = 8
-	depth := t.depth(k)
+	depth := (k + 1) / 2
 	grow(&p.strip, strip*depth)
 	room := unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(p.strip))), 2*len(p.strip))
 	for j := 0; j < n; j += strip {
@@ -110,6 +117,33 @@ func (t *tiledTask[T]) turnedHalves(p *packed[T], dst []T, width int, src []uint
 		t.transpose(dst[j:], width, p.strip, depth, rows, depth)
 	}
 	zeroColumns(dst, width, n, depth)
+}
+
+// packByRows is packHalves of an a whose rows stay rows, filled up with zeros.
+func (t *tiledTask[T]) packByRows(p *packed[T], to []T, x []uint16, at, n, pc, kc, ld int, across bool) {
+	const strip = 16
+	depth, pairs := t.depth(kc), (kc+1)/2
+	if !across {
+		for r := range n {
+			line := unsafe.Slice((*uint16)(unsafe.Pointer(&to[r*depth])), 2*depth)
+			clear(line[copy(line, x[(at+r)*ld+pc:][:kc]):])
+		}
+		return
+	}
+	for j := 0; j < n && kc > 0; j += strip {
+		rows := min(strip, n-j)
+		grow(&p.strip, strip*pairs)
+		from := x[pc*ld+at+j:]
+		if rows == strip {
+			t.halfPieces(t.pairs.halvesB, p.strip, from, ld, kc, 1, strip, t.lanes, pairs)
+		} else {
+			t.paddedHalves(p.strip, strip, from, ld, rows, kc)
+		}
+		t.transpose(to[j*depth:], depth, p.strip, strip, pairs, rows)
+		for r := range rows {
+			clear(to[(j+r)*depth+pairs : (j+r+1)*depth])
+		}
+	}
 }
 
 // openPart is memory for the sums of a part of c that is bfloat16: what it holds already, where that is added to.
@@ -163,4 +197,22 @@ func (d *core[T]) narrowed(t *tiledTask[T]) {
 	n := t.m * t.n
 	d.ops.wide.load = false
 	d.team.split(n, 256, n, &d.ops.wide)
+}
+
+// putEdge stores the rows and columns of a tile that c has.
+func putEdge(c *float32, ldc int, tile []float32, width, rows, cols, add int) {
+	if rows == 0 || cols == 0 {
+		return
+	}
+	to := unsafe.Slice(c, (rows-1)*ldc+cols)
+	for r := range rows {
+		dst, src := to[r*ldc:][:cols], tile[r*width:][:cols]
+		if add == 0 {
+			copy(dst, src)
+			continue
+		}
+		for j, x := range src {
+			dst[j] += x
+		}
+	}
 }

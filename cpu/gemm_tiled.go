@@ -33,12 +33,17 @@ type pairOf[T float] struct {
 	pair   func(x, y T) T
 	// copyA and copyB of rows that are bfloat16 already, sizes in bytes.
 	halvesA, halvesB func(dst *float32, src *uint16, stride, pairs, pieces, width, panel int)
+	// unit is what depths are multiples of, in pairs; more than 1 is filled up with zeros. byRows says that a is packed by its rows, and
+	// not with k across them.
+	unit   int
+	byRows bool
 }
 
 // depth is what a depth of k takes in packed operands.
 func (k *kernels[T]) depth(kc int) int {
 	if k.pairs != nil {
-		return (kc + 1) / 2
+		unit := max(1, k.pairs.unit)
+		return (kc + 2*unit - 1) / (2 * unit) * unit
 	}
 	return kc
 }
@@ -163,7 +168,7 @@ func panels(n, tile, threads int) int {
 func (k *kernels[T]) depthOf(n int) int {
 	most, unit := blockK, 1
 	if k.pairs != nil {
-		most, unit = 2*blockK, 2
+		most, unit = 2*blockK, 2*max(1, k.pairs.unit)
 	}
 	blocks := max(1, (n+most-1)/most)
 	return max(1, (n+blocks*unit-1)/(blocks*unit)) * unit

@@ -42,6 +42,7 @@ var families = []struct {
 	{"bfloat", bfloats},
 	{"squares", squares},
 	{"tile_bf16", bfloatTiles},
+	{"tile_amx", amxTiles},
 }
 
 func generate() (map[string][]byte, error) {
