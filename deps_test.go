@@ -21,6 +21,7 @@ data                   : tensor tokenizer
 cpu                    : tensor
 comm                   : mesh tensor
 comm/local             : comm tensor
+comm/mpi               : comm tensor
 comm/commtest          : comm tensor
 tensor/devicetest      : tensor
 tensor/alloctest       :

@@ -58,8 +58,8 @@ const (
 )
 
 // Collective is one rank's end of a group, as a transport provides it; Group adds the ledger.
-// All members call the same operations in the same order. Reductions add in the order of
-// places, on every member alike, so all members get the same bits. Tensors are of any float type.
+// All members call the same operations in the same order. Reductions add in an order that is the same on every
+// member, so all get the same bits: that of places, or the MPI library's own. Tensors are of any float type.
 type Collective interface {
 	AllReduce(ctx context.Context, t *tensor.Tensor, op Op) (Times, error)     // in place
 	ReduceScatter(ctx context.Context, dst, src *tensor.Tensor) (Times, error) // src g*n → dst n, sum

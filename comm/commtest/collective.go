@@ -131,7 +131,6 @@ func release(ts ...*tensor.Tensor) {
 func sameBits(t *testing.T, open Open, dtypes []tensor.DType) {
 	const n, size = 5000, 4
 	for _, dtype := range dtypes {
-		results := make([][]float64, size)
 		must(t, open(t, size), func(ctx context.Context, r Rank) error {
 			m, err := all(ctx, r)
 			if err != nil {
@@ -140,17 +139,20 @@ func sameBits(t *testing.T, open Open, dtypes []tensor.DType) {
 			place := r.Wire.Rank()
 			x := r.numbers(dtype, n, func(i int) float64 { return math.Sin(float64(1+place*n+i)) * math.Pow(10, float64(place)) })
 			defer x.Release()
-			_, err = m.AllReduce(ctx, x, comm.Sum)
-			results[place] = r.values(x)
-			return err
-		})
-		for place := 1; place < size; place++ {
-			for i := range n {
-				if a, b := results[0][i], results[place][i]; a != b {
-					t.Fatalf("%v: element %d of the sum is %v at place 0 and %v at place %d", dtype, i, a, b, place)
+			if _, err = m.AllReduce(ctx, x, comm.Sum); err != nil {
+				return err
+			}
+			own := r.values(x)
+			if _, err := m.Broadcast(ctx, x, 0); err != nil {
+				return err
+			}
+			for i, first := range r.values(x) {
+				if own[i] != first {
+					return fmt.Errorf("%v: element %d of the sum is %v at place 0 and %v at place %d", dtype, i, first, own[i], place)
 				}
 			}
-		}
+			return nil
+		})
 	}
 }
 

@@ -20,7 +20,8 @@ type Rank struct {
 	Mem tensor.Memory
 }
 
-// Open makes a world of so many ranks, and has it closed by t.Cleanup. It skips t where it cannot have that many.
+// Open makes a world of so many ranks, and has it closed by t.Cleanup. It skips t where it cannot have that many. Where ranks are processes, all of them
+// run the suite, and each gets the one rank that it is; those that are not in the world skip t.
 type Open func(t *testing.T, size int) []Rank
 
 // Run checks a transport. reductions are the types that it can reduce; none means float32 and float64.
@@ -28,7 +29,7 @@ func Run(t *testing.T, open Open, reductions ...tensor.DType) {
 	if len(reductions) == 0 {
 		reductions = []tensor.DType{tensor.F32, tensor.F64}
 	}
-	t.Run("Collectives", func(t *testing.T) { collectives(t, open, reductions) })
+	RunCollectives(t, open, reductions...)
 	t.Run("SameBits", func(t *testing.T) { sameBits(t, open, reductions) })
 	t.Run("InPlaceGather", func(t *testing.T) { inPlaceGather(t, open) })
 	t.Run("Subgroups", func(t *testing.T) { subgroups(t, open) })
@@ -38,6 +39,11 @@ func Run(t *testing.T, open Open, reductions ...tensor.DType) {
 	t.Run("Mismatch", func(t *testing.T) { mismatch(t, open) })
 	t.Run("Cancelled", func(t *testing.T) { cancelled(t, open) })
 	RunMessages(t, open)
+}
+
+// RunCollectives is the checks of what collectives compute alone.
+func RunCollectives(t *testing.T, open Open, reductions ...tensor.DType) {
+	t.Run("Collectives", func(t *testing.T) { collectives(t, open, reductions) })
 }
 
 // RunMessages is the checks of messages alone.

@@ -1,0 +1,136 @@
+//go:build cgo && linux
+
+package mpi
+
+// #include "shim.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"unsafe"
+
+	"triax/comm"
+	"triax/tensor"
+)
+
+// move runs the library's own collective.
+func (c *call) move() {
+	if c.DType == tensor.BF16 && (c.Kind == comm.KindAllReduce || c.Kind == comm.KindReduceScatter) {
+		c.reduceBF16()
+		return
+	}
+	src, dtype := address(c.src)
+	dst, _ := address(c.dst)
+	c.pin.Pin((*byte)(src))
+	c.pin.Pin((*byte)(dst))
+	lib, size, g := c.world.eng.lib.table, c.DType.Size(), len(c.ranks)
+	switch c.Kind {
+	case comm.KindAllReduce:
+		c.run(each(c.Len, func(lo, n int) post {
+			return post{"Iallreduce", func(r *C.tx_handle) C.int {
+				return C.tx_iallreduce(lib, unsafe.Add(dst, lo*size), C.int(n), dtype, c.operation(), c.comm, r)
+			}}
+		}), c.finish)
+	case comm.KindReduceScatter:
+		if c.Len <= maxCount {
+			c.run([]post{{"Ireduce_scatter_block", func(r *C.tx_handle) C.int {
+				return C.tx_ireduce_scatter(lib, src, dst, C.int(c.result), dtype, C.tx_sum, c.comm, r)
+			}}}, c.finish)
+			return
+		}
+		var posts []post
+		for root := range g { // too large for one call: a reduction to each member, in turns
+			from := unsafe.Add(src, root*c.result*size)
+			posts = append(posts, each(c.result, func(lo, n int) post {
+				return post{"Ireduce", func(r *C.tx_handle) C.int {
+					return C.tx_ireduce(lib, unsafe.Add(from, lo*size), unsafe.Add(dst, lo*size), C.int(n), dtype, C.tx_sum, C.int(root), c.comm, r)
+				}}
+			})...)
+		}
+		c.run(posts, c.finish)
+	case comm.KindAllGather:
+		own := unsafe.Add(dst, c.place*c.Len*size)
+		if c.result <= maxCount {
+			from := src
+			if own == src {
+				from = nil
+			}
+			c.run([]post{{"Iallgather", func(r *C.tx_handle) C.int { return C.tx_iallgather(lib, from, dst, C.int(c.Len), dtype, c.comm, r) }}}, c.finish)
+			return
+		}
+		if own != src {
+			copyBytes(own, src, c.Len*size)
+		}
+		var posts []post
+		for root := range g {
+			at := unsafe.Add(dst, root*c.Len*size)
+			posts = append(posts, c.broadcast(at, c.Len, dtype, root)...)
+		}
+		c.run(posts, c.finish)
+	case comm.KindBroadcast:
+		c.run(c.broadcast(dst, c.Len, dtype, c.Root), c.finish)
+	case comm.KindAllToAll:
+		n := c.Len / g
+		if c.Len <= maxCount {
+			c.run([]post{{"Ialltoall", func(r *C.tx_handle) C.int { return C.tx_ialltoall(lib, src, dst, C.int(n), dtype, c.comm, r) }}}, c.finish)
+			return
+		}
+		var posts []post
+		for i := range g {
+			to, from := unsafe.Add(src, i*n*size), unsafe.Add(dst, i*n*size)
+			if i == c.place {
+				copyBytes(from, to, n*size)
+				continue
+			}
+			posts = append(posts, each(n, func(lo, k int) post {
+				return post{"Isend", func(r *C.tx_handle) C.int {
+					return C.tx_isend(lib, unsafe.Add(to, lo*size), C.int(k), dtype, C.int(i), 1, c.comm, r)
+				}}
+			})...)
+			posts = append(posts, each(n, func(lo, k int) post {
+				return post{"Irecv", func(r *C.tx_handle) C.int {
+					return C.tx_irecv(lib, unsafe.Add(from, lo*size), C.int(k), dtype, C.int(i), 1, c.comm, r)
+				}}
+			})...)
+		}
+		c.run(posts, c.finish)
+	}
+}
+
+// operation is the reduction, as the library knows it.
+func (c *call) operation() C.int {
+	switch {
+	case c.Op == comm.Sum:
+		return C.tx_sum
+	case c.DType == tensor.F64:
+		return C.tx_max_double
+	}
+	return C.tx_max_float
+}
+
+func (c *call) broadcast(at unsafe.Pointer, n int, dtype C.int, root int) []post {
+	return each(n, func(lo, k int) post {
+		return post{"Ibcast", func(r *C.tx_handle) C.int {
+			return C.tx_ibcast(c.world.eng.lib.table, unsafe.Add(at, lo*c.DType.Size()), C.int(k), dtype, C.int(root), c.comm, r)
+		}}
+	})
+}
+
+// each cuts n elements into calls of at most maxCount.
+func each(n int, f func(lo, n int) post) (posts []post) {
+	for lo := 0; lo < n; lo += maxCount {
+		posts = append(posts, f(lo, min(maxCount, n-lo)))
+	}
+	return posts
+}
+
+func copyBytes(dst, src unsafe.Pointer, n int) {
+	copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
+}
+
+// room is C memory until the call ends.
+func (c *call) room(bytes int) unsafe.Pointer {
+	p := C.calloc(C.size_t(bytes), 1)
+	c.scratch = append(c.scratch, p)
+	return p
+}
