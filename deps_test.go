@@ -25,6 +25,7 @@ comm/mpi               : comm tensor
 comm/commtest          : comm tensor
 tensor/devicetest      : tensor
 tensor/alloctest       :
+launch                 :
 nn                     : mesh tensor
 tp                     : nn comm mesh tensor
 cp                     : nn comm tensor

@@ -54,6 +54,8 @@ type TrainConfig struct {
 	TopK         int     `toml:"top_k"`       // samples among the likeliest so many; 0 means all
 	TopP         float64 `toml:"top_p"`       // and among the fewest whose probabilities add up to this; 1 means all
 	LogEvery     int     `toml:"log_every"`   // steps between printed lines; 0 means 1
+	Timeout      float64 `toml:"timeout"`     // seconds that a call between ranks in other processes may take; 0 means any time
+	Elastic      bool    `toml:"elastic"`     // ranks that are processes may be fewer or more than the mesh has: mesh.dp follows
 }
 
 // Values of train.precision.
@@ -88,7 +90,7 @@ func Default() *Config {
 		Zero:       zero.Config{Offload: zero.OffloadNone},
 		Optim:      optim.Default(),
 		CPU:        CPUConfig{Multiply: "float"},
-		Train:      TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", Precision: PrecisionFull, SampleTokens: 200, Temperature: 0.8, TopP: 1, LogEvery: 1},
+		Train:      TrainConfig{Steps: 100, Batch: 8, Seed: 1, EvalBatches: 4, Device: "float32", Precision: PrecisionFull, SampleTokens: 200, Temperature: 0.8, TopP: 1, LogEvery: 1, Timeout: 600},
 	}
 }
 

@@ -215,6 +215,7 @@ func (c *Config) checkTrain() (ps Problems) {
 	ps.whole("train.sample_tokens", t.SampleTokens, 0, maxCount)
 	ps.number("train.temperature", t.Temperature, 0, 1e6, "0.8 is usual, 0 takes the likeliest token")
 	ps.whole("train.log_every", t.LogEvery, 0, maxSteps)
+	ps.number("train.timeout", t.Timeout, 0, 1e7, "600 is usual, 0 turns it off")
 	ps.oneOf("train.device", t.Device, []string{"float32", "float64"})
 	ps.oneOf("train.precision", t.Precision, []string{PrecisionFull, PrecisionBF16})
 	bf16 := t.Precision == PrecisionBF16

@@ -17,6 +17,7 @@ import (
 type records struct {
 	progress []Progress // written by rank 0
 	slots    []*slot
+	resident int64 // of other processes
 }
 
 // slot is one rank's measurements.
@@ -141,7 +142,7 @@ func (r *records) close(w *Worker) {
 
 // result adds the slots up.
 func (r *records) result(p *plan) *Result {
-	res := &Result{Mesh: p.mesh.String(), Ranks: p.mesh.Size(), Resident: resident()}
+	res := &Result{Mesh: p.mesh.String(), Ranks: p.mesh.Size(), Resident: resident() + r.resident}
 	var times []time.Duration
 	for _, pr := range r.progress {
 		res.Loss, res.GradNorm = append(res.Loss, pr.Loss), append(res.GradNorm, pr.Norm)

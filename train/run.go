@@ -29,6 +29,10 @@ type Options struct {
 	Corpus *data.Corpus
 	// Open makes a rank's device; nil makes the CPU device that the configuration names.
 	Open func(rank int) tensor.Device
+	// World is this process's place where ranks are processes; nil makes all ranks goroutines of this one.
+	World World
+	// OnHost is how many processes share this host, where ranks are processes.
+	OnHost int
 	// Local changes the in-process transport, for tests.
 	Local []local.Option
 	// Weights to start from; nil makes fresh ones from train.seed.
@@ -70,9 +74,17 @@ type RankStep struct {
 	Memory     [tensor.NumKinds]tensor.Usage
 }
 
-// Run trains as the configuration says: every rank a goroutine of this process. When a rank fails, panics or
+// Run trains as the configuration says: every rank a goroutine of this process, or this process one rank of opts.World. When a rank fails, panics or
 // ctx ends, all ranks stop, and the error names the rank that failed first.
 func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error) {
+	res, err := runAll(ctx, cfg, opts)
+	if err != nil && opts.World != nil && !Remote(err) {
+		opts.World.Stop(err)
+	}
+	return res, err
+}
+
+func runAll(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error) {
 	corpus := opts.Corpus
 	if corpus == nil {
 		var err error
@@ -82,6 +94,9 @@ func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error
 	}
 	if cfg.CPU.Multiply == "bf16" && opts.Open == nil && !cpu.HasBF16() {
 		return nil, errors.New(`cpu.multiply = "bf16": this processor has no AVX512-BF16; use "float"`)
+	}
+	if err := fits(cfg, opts.World); err != nil {
+		return nil, err
 	}
 	p, err := newPlan(cfg)
 	if err != nil {
@@ -110,7 +125,8 @@ func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error
 	if r.held, err = corpus.HeldOut(p.cfg.Model.Sequence, p.cfg.Train.Batch); err != nil {
 		return nil, err
 	}
-	if opts.Folder != "" {
+	first := opts.World == nil || opts.World.Rank() == 0 // has the folder's files
+	if opts.Folder != "" && first {
 		if r.folder, err = openFolder(opts.Folder, p.cfg, opts.Resume); err != nil {
 			return nil, err
 		}
@@ -124,9 +140,9 @@ func Run(ctx context.Context, cfg *configs.Config, opts Options) (*Result, error
 	}
 	res := r.recs.result(p)
 	res.Sample, res.Resumed, res.Saves = r.sample, start, r.keep.saves
-	res.Stopped = start+len(res.Loss) < p.cfg.Train.Steps
+	res.Stopped = r.stopped.Load()
+	res.Folder = opts.Folder
 	if r.folder != nil {
-		res.Folder = opts.Folder
 		if err := r.folder.finish(res, r.recs); err != nil {
 			return res, err
 		}
@@ -178,28 +194,34 @@ func (p *plan) start(opts Options) (closed func() error, err error) {
 
 // run is what the ranks of one process share: read-only but for the records, which have a slot a rank.
 type run struct {
-	plan    *plan
-	opts    Options
-	corpus  *data.Corpus
-	set     *data.Set
-	held    *data.Set // nil where nothing is held out
-	recs    *records
-	folder  *folder
-	sample  string
-	keep    *keeper
-	reading atomic.Int32                               // ranks that have not yet read their part of the checkpoint
-	done    int                                        // steps of the checkpoint that the run goes on from
-	use     func(ctx context.Context, w *Worker) error // in place of training, where the model does not learn
+	plan     *plan
+	opts     Options
+	corpus   *data.Corpus
+	set      *data.Set
+	held     *data.Set // nil where nothing is held out
+	recs     *records
+	folder   *folder
+	sample   string
+	keep     *keeper
+	reading  atomic.Int32                               // ranks that have not yet read their part of the checkpoint
+	stopped  atomic.Bool                                // before its last step, as it was asked to
+	recorder *comm.Recorder                             // of the rank that this process is, where ranks are processes
+	done     int                                        // steps of the checkpoint that the run goes on from
+	use      func(ctx context.Context, w *Worker) error // in place of training, where the model does not learn
 }
 
 func (r *run) start(ctx context.Context) error {
+	if r.opts.World != nil {
+		r.reading.Store(1)
+		return r.process(ctx)
+	}
 	size := r.plan.mesh.Size()
 	r.reading.Store(int32(size))
 	world := local.New(size, r.opts.Local...)
 	g, ctx := errgroup.WithContext(ctx)
 	for rank := range size {
 		g.Go(func() error {
-			if err := r.guarded(ctx, world, rank); err != nil {
+			if err := r.guarded(ctx, func(heap *tensor.Heap) comm.Transport { return world.Rank(rank, heap) }, rank); err != nil {
 				var stopped *rankError
 				if errors.As(err, &stopped) { // another rank's failure, come through a wait
 					return err
@@ -215,9 +237,9 @@ func (r *run) start(ctx context.Context) error {
 }
 
 // guarded turns a panic outside any op into an error.
-func (r *run) guarded(ctx context.Context, world *local.World, rank int) (err error) {
+func (r *run) guarded(ctx context.Context, open func(*tensor.Heap) comm.Transport, rank int) (err error) {
 	defer pp.Recover(&err)
-	return r.rank(ctx, world, rank)
+	return r.rank(ctx, open, rank)
 }
 
 // rankError marks the error of the rank that failed, so that ranks stopped by it do not wrap it again.
@@ -229,12 +251,12 @@ type rankError struct {
 func (e *rankError) Error() string { return e.place + ": " + e.err.Error() }
 func (e *rankError) Unwrap() error { return e.err }
 
-func (r *run) rank(ctx context.Context, world *local.World, rank int) error {
+func (r *run) rank(ctx context.Context, open func(*tensor.Heap) comm.Transport, rank int) error {
 	dev := r.device(rank)
 	ledger := &comm.Ledger{}
 	ledger.OnCall = r.recs.onCall(rank)
-	wire := world.Rank(rank, dev.Heap())
-	w, err := newWorker(ctx, r.plan, dev, wire, ledger)
+	wire := open(dev.Heap())
+	w, err := newWorker(ctx, r.plan, dev, wire, ledger, r.recorder)
 	if err != nil {
 		dev.Close()
 		return fmt.Errorf("set-up: %w", err)
@@ -249,7 +271,7 @@ func (r *run) rank(ctx context.Context, world *local.World, rank int) error {
 	if r.use != nil {
 		return r.use(ctx, w)
 	}
-	s, err := r.keep.newSaver(ctx, dev, wire)
+	s, err := r.keep.newSaver(ctx, dev, w.wire)
 	if err != nil {
 		return fmt.Errorf("set-up: %w", err)
 	}
@@ -272,11 +294,15 @@ func (r *run) rank(ctx context.Context, world *local.World, rank int) error {
 			}
 		}
 		if d.stop {
+			r.stopped.Store(true)
 			r.recs.close(w)
-			return s.wait()
+			return errors.Join(s.wait(), r.gather(ctx, w))
 		}
 	}
-	return errors.Join(r.finish(ctx, w), s.wait())
+	if err := errors.Join(r.finish(ctx, w), s.wait()); err != nil {
+		return err
+	}
+	return r.gather(ctx, w)
 }
 
 // loaded closes the checkpoint that the run goes on from when all ranks of this process have read their parts, so that its files can be removed.
@@ -291,7 +317,10 @@ func (r *run) device(rank int) tensor.Device {
 	if r.opts.Open != nil {
 		return r.opts.Open(rank)
 	}
-	size := r.plan.mesh.Size()
+	size := r.plan.mesh.Size() // of this process
+	if r.opts.World != nil {
+		size = max(1, r.opts.OnHost)
+	}
 	threads := r.plan.cfg.CPU.ThreadsPerRank
 	if threads == 0 {
 		threads = max(1, runtime.GOMAXPROCS(0)/size)

@@ -27,7 +27,7 @@ type Worker struct {
 	dev      tensor.Device
 	wire     comm.Transport
 	ledger   *comm.Ledger
-	recorder *comm.Recorder // of every call, with [train] verify
+	recorder *comm.Recorder // of every call, with [train] verify or where ranks are processes
 	groups   *groups
 	kit      nn.Kit
 	stream   *comm.Stream // of the tensor axis; nil without overlap
@@ -47,15 +47,17 @@ type Worker struct {
 	tap func(logits *tensor.Tensor) error
 }
 
-// newWorker builds a rank. All ranks run it at once: it makes their groups.
-func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transport, ledger *comm.Ledger) (*Worker, error) {
+// newWorker builds a rank. All ranks run it at once: it makes their groups. rec, where there is one, records all calls.
+func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transport, ledger *comm.Ledger, rec *comm.Recorder) (*Worker, error) {
 	w := &Worker{
 		cfg: p.cfg, mesh: p.mesh, coord: p.mesh.Coord(wire.Rank()), dev: dev, wire: wire, ledger: ledger,
 		sched: p.sched, stages: map[int]*stage{}, curve: optim.NewCurve(p.cfg.Optim, p.cfg.Train.Steps),
 	}
 	model := p.cfg.Model
-	if p.cfg.Train.Verify {
-		w.recorder = comm.NewRecorder(wire.Rank())
+	if rec == nil && p.cfg.Train.Verify {
+		rec = comm.NewRecorder(wire.Rank())
+	}
+	if w.recorder = rec; rec != nil {
 		wire = comm.Recorded(wire, w.recorder)
 		w.wire = wire
 	}

@@ -30,7 +30,9 @@ func main() {
 	if err == nil {
 		return
 	}
-	fmt.Fprintln(os.Stderr, "triax:", err)
+	if !errors.As(err, new(silentError)) {
+		fmt.Fprintln(os.Stderr, "triax:", err)
+	}
 	os.Exit(exitCode(err))
 }
 

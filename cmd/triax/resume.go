@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triax/checkpoint"
+	"triax/configs"
 )
 
 // checkpointFrom opens what --resume names: "latest" is the newest good checkpoint of the run's folder, or nothing where it has none; else a
@@ -51,11 +52,8 @@ func resumeCmd() *cobra.Command {
 			if _, err := os.Stat(file); err != nil {
 				return requestError{fmt.Errorf("not a run's folder: %w", err)}
 			}
-			cfg, err := loadConfig(cmd, file)
-			if err != nil {
-				return err
-			}
-			return r.run(cmd, cfg, args[0], args[0])
+			load := func(extra ...string) (*configs.Config, error) { return loadConfig(cmd, file, extra...) }
+			return r.run(cmd, load, func(*configs.Config) string { return args[0] }, args[0])
 		},
 	}
 	r.flags(cmd)

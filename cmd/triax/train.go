@@ -37,13 +37,13 @@ func addConfigFlags(cmd *cobra.Command) {
 	cmd.Flags().StringArray("set", nil, "any key of the configuration: section.key=value (repeatable)")
 }
 
-// loadConfig reads the file and applies the flags, in the order: file, --set, short flags.
-func loadConfig(cmd *cobra.Command, path string) (*configs.Config, error) {
+// loadConfig reads the file and applies the flags, in the order: file, --set, short flags, extra.
+func loadConfig(cmd *cobra.Command, path string, extra ...string) (*configs.Config, error) {
 	overrides, err := overridesOf(cmd)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := configs.Load(path, overrides)
+	cfg, err := configs.Load(path, append(overrides, extra...))
 	if err != nil && !errors.As(err, &configs.Problems{}) {
 		return nil, requestError{err} // the file cannot be read
 	}
@@ -76,11 +76,8 @@ func trainCmd() *cobra.Command {
   triax train configs/small.toml --out runs/mine --resume latest`,
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := loadConfig(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			return r.run(cmd, cfg, runFolder(out, cfg.Train.Out, args[0]), resume)
+			load := func(extra ...string) (*configs.Config, error) { return loadConfig(cmd, args[0], extra...) }
+			return r.run(cmd, load, func(cfg *configs.Config) string { return runFolder(out, cfg.Train.Out, args[0]) }, resume)
 		},
 	}
 	r.flags(cmd)
@@ -94,6 +91,7 @@ type runner struct {
 	asJSON bool
 	prof   profiles
 	seen   watch
+	ranks  ranks
 }
 
 func (r *runner) flags(cmd *cobra.Command) {
@@ -101,46 +99,79 @@ func (r *runner) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&r.asJSON, "json", false, "print the result as one JSON object, last on standard output")
 	r.prof.flags(cmd)
 	r.seen.flags(cmd)
+	r.ranks.flags(cmd)
 }
 
-// run trains into folder, from the checkpoint that resume names: "" for none, folder itself for the newest one in it.
-func (r *runner) run(cmd *cobra.Command, cfg *configs.Config, folder, resume string) error {
-	opts := train.Options{Folder: folder}
-	if resume != "" {
-		c, err := checkpointFrom(cmd.Context(), cmd.ErrOrStderr(), resume, folder)
-		if err != nil {
+// run trains into a folder, from the checkpoint that resume names: "" for none, the folder itself for the newest one in it.
+func (r *runner) run(cmd *cobra.Command, load func(extra ...string) (*configs.Config, error), name func(*configs.Config) string, resume string) error {
+	if err := r.ranks.open(cmd.ErrOrStderr()); err != nil {
+		return r.ranks.failed(err)
+	}
+	res, err := r.train(cmd, load, name, resume)
+	if err != nil {
+		return r.ranks.failed(err)
+	}
+	if r.ranks.world != nil {
+		if err := r.ranks.world.Close(); err != nil {
 			return err
 		}
-		if c != nil {
-			defer c.Close()
+	}
+	switch {
+	case res.Stopped && r.ranks.first():
+		return stoppedError{res}
+	case res.Stopped:
+		return silentError{stoppedError{res}}
+	}
+	return nil
+}
+
+func (r *runner) train(cmd *cobra.Command, load func(extra ...string) (*configs.Config, error), name func(*configs.Config) string, resume string) (*train.Result, error) {
+	cfg, err := load()
+	if err != nil {
+		return nil, err
+	}
+	if cfg, err = r.ranks.fitted(cfg, cmd.ErrOrStderr(), load); err != nil {
+		return nil, err
+	}
+	opts := train.Options{Folder: name(cfg), OnHost: r.ranks.place.LocalSize}
+	if r.ranks.world != nil {
+		opts.World = r.ranks.world
+	}
+	if resume != "" && r.ranks.first() {
+		if opts.Resume, err = checkpointFrom(cmd.Context(), cmd.ErrOrStderr(), resume, opts.Folder); err != nil {
+			return nil, err
+		}
+		if c := opts.Resume; c != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "goes on from %s\n", c.Dir)
 		}
-		opts.Resume = c
+	}
+	if opts.Folder, opts.Resume, err = r.ranks.agree(cmd.Context(), opts.Folder, opts.Resume); err != nil {
+		return nil, err
+	}
+	if opts.Resume != nil {
+		defer opts.Resume.Close()
 	}
 	stopProfiles, err := r.prof.start()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer stopProfiles()
+	if !r.ranks.first() {
+		r.seen.metrics = "" // rank 0 answers
+	}
 	end, err := r.seen.attach(cmd.Context(), cmd.ErrOrStderr(), cfg.Train.LogEvery, &opts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	stop, done := stopOnSignal(cmd.ErrOrStderr())
 	defer done()
 	opts.Stop = stop
 	res, err := train.Run(cmd.Context(), cfg, opts)
 	end()
-	if err != nil {
-		return err
+	if err != nil || !r.ranks.first() {
+		return res, err
 	}
-	if err := r.print(cmd, res); err != nil {
-		return err
-	}
-	if res.Stopped {
-		return stoppedError{res}
-	}
-	return nil
+	return res, r.print(cmd, res)
 }
 
 func (r *runner) print(cmd *cobra.Command, res *train.Result) error {

@@ -29,6 +29,7 @@ const (
 	noteStop
 	noteRollCall
 	noteAnswer
+	noteText
 )
 
 // noteSize is the room of a note on the wire.
@@ -123,8 +124,10 @@ func (w *World) hear(n note) {
 			w.lines[s] = append(w.lines[s], *n.Head)
 		case noteJoin:
 			w.joins[n.Text] = append(w.joins[n.Text], n.From)
+		case noteText:
+			w.texts = append(w.texts, n.Text)
 		case noteAnswer:
-			if n.Turn == w.turn {
+			if n.Turn == w.turn && w.answers != nil {
 				w.answers[n.From] = n.Text
 			}
 		}

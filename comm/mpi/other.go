@@ -3,7 +3,9 @@
 package mpi
 
 import (
+	"context"
 	"errors"
+	"time"
 
 	"triax/comm"
 	"triax/tensor"
@@ -35,3 +37,6 @@ func (*World) Cause() error                          { return nil }
 func (*World) Stop(error)                            {}
 func (*World) Close() error                          { return nil }
 func (*World) Transport(*tensor.Heap) comm.Transport { return nil }
+
+func (*World) RollCall([]int, time.Duration) map[int]string  { return nil }
+func (*World) Agree(context.Context, string) (string, error) { return "", errors.New("no world") }

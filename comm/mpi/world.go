@@ -38,6 +38,7 @@ type World struct {
 	joins   map[string][]int
 	turn    int // of the roll call under way
 	answers map[int]string
+	texts   []string // of rank 0, not yet read
 }
 
 // Open initialises MPI. family is the launcher's, "" where it is not known; localRanks is how many processes share this host.
@@ -167,6 +168,8 @@ func (w *World) until(ctx context.Context, ready func() bool) error {
 		}
 		select {
 		case <-changed:
+		case <-w.failed:
+			return w.Cause()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
