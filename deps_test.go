@@ -25,7 +25,7 @@ comm/mpi               : comm tensor
 comm/commtest          : comm tensor
 tensor/devicetest      : tensor
 tensor/alloctest       :
-launch                 :
+launch                 : mesh
 nn                     : mesh tensor
 tp                     : nn comm mesh tensor
 cp                     : nn comm tensor

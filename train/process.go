@@ -62,6 +62,7 @@ func (r *run) process(ctx context.Context) error {
 	}()
 	rec := comm.NewRecorder(w.Rank())
 	r.recorder = rec
+	go r.asked(stop, over)
 	w.Report(func() string {
 		if s := rec.UnderWay(); s != "" {
 			return s
@@ -98,6 +99,45 @@ func Remote(err error) bool { return errors.As(err, new(*remoteError)) }
 
 // answerWithin is how long a roll call waits. A process answers in milliseconds where it can.
 const answerWithin = 3 * time.Second
+
+// asked watches for the signal to stop. It may be a launcher's, that ends all since one is dead: then waiting for the end of the step is waiting for good,
+// and there is little time to say what is known.
+func (r *run) asked(stop context.CancelCauseFunc, over <-chan struct{}) {
+	select {
+	case <-r.opts.Stop:
+	case <-over:
+		return
+	}
+	w := r.opts.World
+	var others []int
+	for rank := range w.Size() {
+		if rank != w.Rank() {
+			others = append(others, rank)
+		}
+	}
+	answers := w.RollCall(others, hurry)
+	select {
+	case <-over:
+		return
+	default:
+	}
+	var silent []string
+	for _, rank := range others {
+		if _, ok := answers[rank]; !ok {
+			silent = append(silent, place(r.plan.mesh, rank))
+		}
+	}
+	if len(silent) > 0 {
+		during := r.recorder.UnderWay()
+		if during == "" {
+			during = "computing"
+		}
+		stop(fmt.Errorf("stopped by the launcher during %s: %s does not answer: killed, stopped or cut off", during, strings.Join(silent, " and ")))
+	}
+}
+
+// hurry is how long a roll call waits when the launcher has begun to end all.
+const hurry = 300 * time.Millisecond
 
 // missing says what has become of ranks that a call waits for too long.
 func (r *run) missing(ranks []int) string {

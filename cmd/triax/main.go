@@ -46,10 +46,14 @@ func exitCode(err error) int {
 		config  configs.Problems
 		corpus  data.Problems
 		request requestError
+
+		launched launchError
 	)
 	switch {
 	case errors.As(err, new(stoppedError)):
 		return exitStopped
+	case errors.As(err, &launched):
+		return max(exitFailed, launched.code)
 	case errors.As(err, &config), errors.As(err, &corpus), errors.As(err, &request), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitRequest
 	case errors.Is(err, context.Canceled):
@@ -76,7 +80,7 @@ axis. Ranks are goroutines by default, so every cut runs on a laptop.`,
 		SilenceErrors: true,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return requestError{err} })
-	cmd.AddCommand(trainCmd(), resumeCmd(), inspectCmd(), importCmd(), exportCmd(), evalCmd(), sampleCmd(), drawCmd(), planCmd(), compareCmd(), searchCmd(), reportCmd(), serveCmd(), validateCmd(), calibrateCmd(), benchCmd(), importConfigCmd(), exportConfigCmd())
+	cmd.AddCommand(trainCmd(), resumeCmd(), launchCmd(), doctorCmd(), inspectCmd(), importCmd(), exportCmd(), evalCmd(), sampleCmd(), drawCmd(), planCmd(), compareCmd(), searchCmd(), reportCmd(), serveCmd(), validateCmd(), calibrateCmd(), benchCmd(), importConfigCmd(), exportConfigCmd())
 	return cmd
 }
 
