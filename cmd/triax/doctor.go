@@ -3,9 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -133,40 +136,40 @@ func doctorFlight(cmd *cobra.Command, dir string) error {
 	return nil
 }
 
-// diverged says who left the others, the first thing first: ranks without a record, calls that differ, then calls that some have not made.
+// diverged says who left the others: the rank without a record; else the one that most others found silent; else the one that is most calls behind.
 func diverged(all []train.Flight, groups map[string][]comm.Sequence, ranks map[int]bool) string {
-	var b strings.Builder
-	gone, behind := map[int]bool{}, map[int]int{}
+	gone, silent, behind := map[int]int{}, map[int]int{}, map[int]int{}
 	var differ []string
 	for name, members := range groups {
 		for _, rank := range membersOf(name) {
-			gone[rank] = gone[rank] || !ranks[rank]
+			if !ranks[rank] {
+				gone[rank] = 1
+			}
 		}
 		most := slices.MaxFunc(members, func(a, b comm.Sequence) int { return a.Calls - b.Calls })
 		for _, m := range members {
 			if err := comm.SameSequence(most, m); err != nil {
 				differ = append(differ, err.Error())
-				behind[m.Rank] += most.Calls - m.Calls
+				behind[m.Rank] += 1 + most.Calls - m.Calls
 			}
 		}
 	}
 	slices.Sort(differ)
-	first := -1
-	for rank := range gone {
-		if gone[rank] && (first < 0 || rank < first) {
-			first = rank
-		}
-	}
-	switch {
-	case first >= 0:
-		fmt.Fprintf(&b, "rank %d left the others first: it has no record, so it was killed, stopped or cut off\n", first)
-	case len(differ) > 0:
-		for rank, n := range behind {
-			if first < 0 || n > behind[first] || n == behind[first] && rank < first {
-				first = rank
+	for _, f := range all {
+		for _, m := range silentRank.FindAllStringSubmatch(f.Error, -1) {
+			if rank, err := strconv.Atoi(m[1]); err == nil {
+				silent[rank]++
 			}
 		}
-		fmt.Fprintf(&b, "rank %d left the others first\n", first)
+	}
+	var b strings.Builder
+	switch {
+	case len(gone) > 0:
+		fmt.Fprintf(&b, "%s left the others first: no record, so killed, stopped or cut off\n", foremost(gone))
+	case len(silent) > 0:
+		fmt.Fprintf(&b, "%s left the others first: did not answer them\n", foremost(silent))
+	case len(differ) > 0:
+		fmt.Fprintf(&b, "%s left the others first: furthest behind\n", foremost(behind))
 	default:
 		fmt.Fprintln(&b, "all ranks have called the same collectives")
 	}
@@ -177,6 +180,23 @@ func diverged(all []train.Flight, groups map[string][]comm.Sequence, ranks map[i
 		fmt.Fprintf(&b, "%s on %s ended with: %s\n", f.Place, f.Host, f.Error)
 	}
 	return b.String()
+}
+
+var silentRank = regexp.MustCompile(`rank (\d+) \([^)]*\)(?: and rank \d+ \([^)]*\))* does not answer`)
+
+// foremost names the ranks with the most votes: "rank 4", "rank 4 or rank 5".
+func foremost(votes map[int]int) string {
+	most := 0
+	for _, n := range votes {
+		most = max(most, n)
+	}
+	var names []string
+	for _, rank := range slices.Sorted(maps.Keys(votes)) {
+		if votes[rank] == most {
+			names = append(names, fmt.Sprint("rank ", rank))
+		}
+	}
+	return strings.Join(names, " or ")
 }
 
 // membersOf reads the ranks in a group's name: "tp [0 1]".

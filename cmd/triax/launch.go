@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +43,9 @@ func launchCmd() *cobra.Command {
 			for again := 0; ; again++ {
 				c := exec.CommandContext(cmd.Context(), s.Path, s.Args(n, hosts, n > runtime.NumCPU(), os.Geteuid() == 0, command)...)
 				c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // the launcher ends its processes
-				c.Stdin, c.Stdout, c.Stderr = os.Stdin, cmd.OutOrStdout(), cmd.ErrOrStderr()
+				c.Stdin, c.Stdout = os.Stdin, cmd.OutOrStdout()
+				heard := &failures{to: cmd.ErrOrStderr(), act: func() { time.AfterFunc(lateness, func() { end(c.Process) }) }}
+				c.Stderr, c.WaitDelay = heard, time.Second
 				err := c.Run()
 				var ended *exec.ExitError
 				if err == nil || !errors.As(err, &ended) {
@@ -63,6 +68,31 @@ func launchCmd() *cobra.Command {
 	cmd.Flags().StringVar(&hosts, "hosts", "", "host file, in the launcher's own format")
 	cmd.Flags().StringVar(&name, "mpiexec", "", "the launcher: a name or path (default the first of mpiexec, mpirun, mpirun.openmpi, mpiexec.mpich, mpiexec.hydra)")
 	return cmd
+}
+
+// lateness is how long a launcher may take to end after a process has said that it failed. One that has lost a host waits for it for good.
+const lateness = 10 * time.Second
+
+// end asks a launcher to end, and then ends it.
+func end(p *os.Process) {
+	if p.Signal(os.Interrupt) == nil { // else it has ended
+		time.AfterFunc(3*time.Second, func() { _ = p.Kill() })
+	}
+}
+
+// failures passes on what processes write, and acts at the first line by which one of them says that it failed.
+type failures struct {
+	to  io.Writer
+	act func()
+	was bool
+}
+
+func (f *failures) Write(text []byte) (int, error) {
+	if !f.was && (bytes.HasPrefix(text, []byte("triax: ")) || bytes.Contains(text, []byte("\ntriax: "))) {
+		f.was = true
+		f.act()
+	}
+	return f.to.Write(text)
 }
 
 // launchError is how the processes ended; what they said has been shown.
