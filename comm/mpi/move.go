@@ -26,7 +26,11 @@ func (c *call) move() {
 	lib, size, g := c.world.eng.lib.table, c.DType.Size(), len(c.ranks)
 	switch c.Kind {
 	case comm.KindAllReduce:
-		c.run(each(c.Len, func(lo, n int) post {
+		if g == 2 && c.world.eng.lib.table.family == C.tx_open_mpi && c.Len*size >= halfSegment {
+			c.reduceHalves(dst, dtype)
+			return
+		}
+		c.run(cut(c.Len, c.most(), func(lo, n int) post {
 			return post{"Iallreduce", func(r *C.tx_handle) C.int {
 				return C.tx_iallreduce(lib, unsafe.Add(dst, lo*size), C.int(n), dtype, c.operation(), c.comm, r)
 			}}
@@ -97,6 +101,33 @@ func (c *call) move() {
 	}
 }
 
+// reduceHalves is an all-reduce between two: each member sums a half, and then has both. Open MPI's own, in place, sums all at one member and
+// sends it back, with one direction of the link idle at a time.
+func (c *call) reduceHalves(at unsafe.Pointer, dtype C.int) {
+	lib, size, half := c.world.eng.lib.table, c.DType.Size(), c.Len/2
+	part := func(root int) (first unsafe.Pointer, n int) {
+		if root == 0 {
+			return at, half
+		}
+		return unsafe.Add(at, half*size), c.Len - half
+	}
+	var sums, copies []post
+	for root := range 2 {
+		first, n := part(root)
+		sums = append(sums, cut(n, min(maxCount, halfSegment/size), func(lo, k int) post {
+			src, dst := unsafe.Add(first, lo*size), unsafe.Pointer(nil)
+			if c.place == root {
+				src, dst = nil, src
+			}
+			return post{"Ireduce", func(r *C.tx_handle) C.int {
+				return C.tx_ireduce(lib, src, dst, C.int(k), dtype, c.operation(), C.int(root), c.comm, r)
+			}}
+		})...)
+		copies = append(copies, c.broadcast(first, n, dtype, root)...)
+	}
+	c.run(sums, func() { c.run(copies, c.finish) })
+}
+
 // operation is the reduction, as the library knows it.
 func (c *call) operation() C.int {
 	switch {
@@ -117,11 +148,28 @@ func (c *call) broadcast(at unsafe.Pointer, n int, dtype C.int, root int) []post
 }
 
 // each cuts n elements into calls of at most maxCount.
-func each(n int, f func(lo, n int) post) (posts []post) {
-	for lo := 0; lo < n; lo += maxCount {
-		posts = append(posts, f(lo, min(maxCount, n-lo)))
+func each(n int, f func(lo, n int) post) []post { return cut(n, maxCount, f) }
+
+func cut(n, most int, f func(lo, n int) post) (posts []post) {
+	for lo := 0; lo < n; lo += most {
+		posts = append(posts, f(lo, min(most, n-lo)))
 	}
 	return posts
+}
+
+// An all-reduce in several calls under way together lets one's sums run beside another's transfer. Sizes in bytes, measured with
+// tools/bench/allreduce.sh: of halves, and of whole calls where that is faster.
+const (
+	halfSegment = 1 << 20
+	segment     = 4 << 20
+)
+
+// most is how many elements one call of an all-reduce takes.
+func (c *call) most() int {
+	if c.world.eng.lib.table.family == C.tx_open_mpi || len(c.ranks) == 2 {
+		return min(maxCount, segment/c.DType.Size())
+	}
+	return maxCount
 }
 
 func copyBytes(dst, src unsafe.Pointer, n int) {

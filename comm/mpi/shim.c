@@ -122,8 +122,9 @@ int tx_irecv(tx_mpi* m, void* p, int n, int type, int from, int tag, tx_handle c
 int tx_iallreduce(tx_mpi* m, void* p, int n, int type, int op, tx_handle comm, tx_handle* r) {
   return m->Iallreduce(m->in_place, p, n, m->type[type], m->op[op], comm, r);
 }
+// src NULL: the root's own numbers are in dst.
 int tx_ireduce(tx_mpi* m, const void* src, void* dst, int n, int type, int op, int root, tx_handle comm, tx_handle* r) {
-  return m->Ireduce(src, dst, n, m->type[type], m->op[op], root, comm, r);
+  return m->Ireduce(src ? src : m->in_place, dst, n, m->type[type], m->op[op], root, comm, r);
 }
 int tx_ireduce_scatter(tx_mpi* m, const void* src, void* dst, int n, int type, int op, tx_handle comm, tx_handle* r) {
   return m->Ireduce_scatter_block(src, dst, n, m->type[type], m->op[op], comm, r);
