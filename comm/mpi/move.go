@@ -36,14 +36,14 @@ func (c *call) move() {
 			}}
 		}), c.finish)
 	case comm.KindReduceScatter:
-		if c.Len <= maxCount {
+		if c.Len <= maxCount && !c.byRoots() {
 			c.run([]post{{"Ireduce_scatter_block", func(r *C.tx_handle) C.int {
 				return C.tx_ireduce_scatter(lib, src, dst, C.int(c.result), dtype, C.tx_sum, c.comm, r)
 			}}}, c.finish)
 			return
 		}
 		var posts []post
-		for root := range g { // too large for one call: a reduction to each member, in turns
+		for root := range g { // a reduction to each member
 			from := unsafe.Add(src, root*c.result*size)
 			posts = append(posts, each(c.result, func(lo, n int) post {
 				return post{"Ireduce", func(r *C.tx_handle) C.int {
@@ -99,6 +99,12 @@ func (c *call) move() {
 		}
 		c.run(posts, c.finish)
 	}
+}
+
+// byRoots tells that a reduction to each member is better than the library's reduce-scatter: Open MPI's non-blocking one sums all at one member and
+// scatters from there, which puts three times the bytes through that member's link.
+func (c *call) byRoots() bool {
+	return c.world.eng.lib.table.family == C.tx_open_mpi && c.Len*c.DType.Size() >= 64<<10
 }
 
 // reduceHalves is an all-reduce between two: each member sums a half, and then has both. Open MPI's own, in place, sums all at one member and

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Network namespaces as hosts of a cluster on one machine: h1, h2, ... on a bridge, each with a host name and an address (10.77.0.N) of its own.
 #
-#   hosts.sh up N [NETEM]     make N hosts; NETEM shapes every host's link, for example "delay 200us rate 1gbit"
+#   hosts.sh up N [QDISC]     make N hosts; QDISC shapes what each sends: "netem delay 200us rate 1gbit", or where the kernel has no
+#                             netem "tbf rate 1gbit burst 64kb latency 50ms"
 #   hosts.sh run MPIRUN-ARGS  mpirun (Open MPI) over the hosts of a host file, from h1
 #   hosts.sh cut N | mend N   take host N's link down, or up again
 #   hosts.sh down             remove all
@@ -25,10 +26,9 @@ up)
     ip -n "$ns" addr add "10.77.0.$i/24" dev eth0
     ip -n "$ns" link set lo up
     ip -n "$ns" link set eth0 up
-    # Both directions are shaped: what leaves the host, and what the bridge sends it.
     # shellcheck disable=SC2086
     if [ -n "$shape" ]; then
-      ip netns exec "$ns" tc qdisc add dev eth0 root netem limit 100000 $shape
+      ip netns exec "$ns" tc qdisc add dev eth0 root $shape
     fi
   done
   ;;
