@@ -156,11 +156,16 @@ func diverged(all []train.Flight, groups map[string][]comm.Sequence, ranks map[i
 	}
 	slices.Sort(differ)
 	for _, f := range all {
-		for _, m := range silentRank.FindAllStringSubmatch(f.Error, -1) {
-			if rank, err := strconv.Atoi(m[1]); err == nil {
-				silent[rank]++
+		for _, list := range silentRanks.FindAllString(f.Error, -1) {
+			for _, m := range numberOfRank.FindAllStringSubmatch(list, -1) {
+				if rank, err := strconv.Atoi(m[1]); err == nil {
+					silent[rank]++
+				}
 			}
 		}
+	}
+	for rank := range gone { // of several without a record, the one that others found silent: a launcher that ends all leaves no records either
+		gone[rank] += silent[rank]
 	}
 	var b strings.Builder
 	switch {
@@ -182,7 +187,10 @@ func diverged(all []train.Flight, groups map[string][]comm.Sequence, ranks map[i
 	return b.String()
 }
 
-var silentRank = regexp.MustCompile(`rank (\d+) \([^)]*\)(?: and rank \d+ \([^)]*\))* does not answer`)
+var (
+	silentRanks  = regexp.MustCompile(`rank \d+ \([^)]*\)(?: and rank \d+ \([^)]*\))* does not answer`)
+	numberOfRank = regexp.MustCompile(`rank (\d+)`)
+)
 
 // foremost names the ranks with the most votes: "rank 4", "rank 4 or rank 5".
 func foremost(votes map[int]int) string {
