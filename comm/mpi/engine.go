@@ -40,7 +40,7 @@ const room = 1 << 15
 
 const (
 	pollFor   = 20 * time.Microsecond
-	nap       = 100 * time.Microsecond
+	nap       = 50 * time.Microsecond
 	lookEvery = 4 * time.Millisecond // when nothing is under way
 )
 
@@ -137,13 +137,10 @@ func (e *engine) loop() {
 			}
 			continue
 		}
-		d := pollFor
-		if time.Since(quiet) > e.spin { // a long transfer, or a peer that is late: computation needs the core more
-			C.tx_sleep(C.int64_t(nap))
-			d = 0
-		}
-		if e.look(d) {
+		if e.look(pollFor) {
 			quiet = time.Now()
+		} else if time.Since(quiet) > e.spin { // a long transfer, or a peer that is late: computation needs the core too
+			C.tx_sleep(C.int64_t(nap))
 		}
 	}
 }
