@@ -80,6 +80,9 @@ type Plan struct {
 	HFU      float64 `json:"hfu"`
 	Schedule []int   `json:"in_flight"` // microbatches of a chunk in flight, by pipeline rank
 
+	// Warnings are what the numbers alone would not explain.
+	Warnings []string `json:"warnings,omitempty"`
+
 	Config *configs.Config    `json:"-"`
 	Device Cluster            `json:"-"`
 	Sched  *schedule.Schedule `json:"-"`
@@ -123,6 +126,7 @@ func (pl *Planner) Plan(cfg *configs.Config) (*Plan, error) {
 	}
 	out.Room = c.Memory - out.Memory[out.Worst].Peak
 	out.Fits = out.Room >= 0
+	out.Warnings = p.warnings(c)
 	if out.Step, err = newClock(p, c).step(); err != nil {
 		return nil, err
 	}

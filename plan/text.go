@@ -69,6 +69,9 @@ func (p *Plan) String() string {
 	if c.Watts > 0 {
 		line("energy      %.1f kWh for a billion tokens", 1e9/p.TokensPerS/3.6e6*c.Watts*float64(p.Ranks))
 	}
+	for _, w := range p.Warnings {
+		line("note        %s", w)
+	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
