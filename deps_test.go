@@ -42,6 +42,7 @@ serve                  : report plan schedule configs data dialect nn
 checkpoint/safetensors :
 cuda/driver cuda/kernels :
 cuda/emu               : cuda/driver
+cuda/nvml              : cuda/driver
 checkpoint hf          : checkpoint/safetensors nn tensor
 train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint checkpoint/safetensors hf
 `

@@ -19,6 +19,7 @@ type Monitor struct {
 	skipped int64
 	ranks   map[int]*rank
 	steps   prometheus.Histogram
+	meters  meters
 }
 
 // rank adds up one rank's steps; communication comes added up.
@@ -47,6 +48,7 @@ func (m *Monitor) Step(p train.Progress) {
 	if p.Eval != nil {
 		m.eval = p.Eval
 	}
+	m.meters.observe()
 }
 
 // Rank is the OnRank hook.
@@ -98,6 +100,7 @@ func (m *Monitor) Collect(ch chan<- prometheus.Metric) {
 	m.steps.Collect(ch)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.meters.collect(ch)
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}

@@ -34,6 +34,7 @@ func watched(t *testing.T, format string) (*Monitor, *train.Result, string) {
 		t.Fatal(err)
 	}
 	m := New()
+	m.Measure(func() ([]Usage, error) { return []Usage{{Name: "stand-in", Watts: 300, Joules: 1, Counted: true}}, nil })
 	res, err := train.Run(context.Background(), cfg, train.Options{
 		Corpus: corpus,
 		OnStep: func(p train.Progress) { m.Step(p); l.Step(p) },

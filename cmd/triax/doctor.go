@@ -25,8 +25,9 @@ func doctorCmd() *cobra.Command {
 	var r ranks
 	cmd := &cobra.Command{
 		Use:   "doctor [CONFIG.toml]",
-		Short: "Show the mesh on the hosts, or which rank left the others after a failure",
-		Example: `  triax doctor job.toml --per-host 4
+		Short: "Show this machine's GPUs, the mesh on the hosts, or which rank left the others after a failure",
+		Example: `  triax doctor
+  triax doctor job.toml --per-host 4
   mpirun -n 16 --hostfile hosts triax doctor job.toml --ranks mpi
   triax doctor --flight runs/job/flight`,
 		Args: cobra.MaximumNArgs(1),
@@ -35,7 +36,9 @@ func doctorCmd() *cobra.Command {
 				return doctorFlight(cmd, flight)
 			}
 			if len(args) == 0 {
-				return requestError{fmt.Errorf("doctor: want a CONFIG.toml, or --flight DIR")}
+				fmt.Fprint(cmd.OutOrStdout(), machineText(look()))
+				fmt.Fprint(cmd.OutOrStdout(), librariesText())
+				return nil
 			}
 			cfg, err := loadConfig(cmd, args[0])
 			if err != nil {
@@ -53,8 +56,11 @@ func doctorCmd() *cobra.Command {
 				if perHost == 0 {
 					p = launch.Even(m, m.Size())
 				}
-				_, err = fmt.Fprint(cmd.OutOrStdout(), p)
-				return err
+				fmt.Fprint(cmd.OutOrStdout(), p)
+				if m, _, err := look(); err == nil {
+					fmt.Fprint(cmd.OutOrStdout(), onDevices(p, m))
+				}
+				return nil
 			}
 			if n := r.world.Size(); n != m.Size() {
 				return r.failed(requestError{fmt.Errorf("doctor: the mesh has %d ranks, and the launcher started %d processes", m.Size(), n)})

@@ -43,6 +43,13 @@ func (w *watch) attach(ctx context.Context, out io.Writer, every int, opts *trai
 	}
 	if w.metrics != "" {
 		m := monitor.New()
+		read, err := deviceUsage()
+		if err != nil {
+			fmt.Fprintf(out, "no metrics of power and energy: %v\n", err)
+		}
+		if read != nil {
+			m.Measure(read)
+		}
 		where, err := m.Serve(ctx, w.metrics)
 		if err != nil {
 			return nil, requestError{err}

@@ -5,13 +5,22 @@ package driver
 import "fmt"
 
 // Driver is the driver's library; there is none in this build.
-type Driver struct{ Version Version }
+type Driver struct {
+	Path    string
+	Version Version
+}
 
 // Compiler is the run-time compiler's library; there is none in this build.
-type Compiler struct{ Version Version }
+type Compiler struct {
+	Path    string
+	Version Version
+}
 
 // BLAS is the matrix library; there is none in this build.
-type BLAS struct{ Version int }
+type BLAS struct {
+	Path    string
+	Version int
+}
 
 // LoadBLAS says ErrAbsent.
 func LoadBLAS([]string) (*BLAS, error) { return nil, unbuilt("blas") }
