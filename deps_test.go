@@ -43,6 +43,7 @@ checkpoint/safetensors :
 cuda/driver cuda/kernels :
 cuda/emu               : cuda/driver
 cuda/nvml              : cuda/driver
+cuda                   : cuda/driver cuda/kernels tensor
 checkpoint hf          : checkpoint/safetensors nn tensor
 train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint checkpoint/safetensors hf
 `

@@ -178,6 +178,8 @@ func (h *Heap) ResetPeak() {
 
 func fillPoison(data any) {
 	switch d := data.(type) {
+	case interface{ Poison() }:
+		d.Poison()
 	case []float32:
 		for i := range d {
 			d[i] = float32(math.NaN())

@@ -6,7 +6,15 @@ package driver
 #include "shim.h"
 #include <stdlib.h>
 
-static int tx_blas_create(tx_blas* l, void** h) { return l->cublasLtCreate(h); }
+// The library works on the calling thread's context.
+static int tx_blas_create(tx_driver* d, void* c, tx_blas* l, void** h) { int r = d->cuCtxSetCurrent(c); return r ? 3 : l->cublasLtCreate(h); }
+static int tx_blas_plan(tx_driver* d, void* c, tx_blas* l, void* h, const tx_shape* s, tx_plan* p, const char** call) {
+  *call = "cuCtxSetCurrent";
+  return d->cuCtxSetCurrent(c) ? 3 : tx_make_plan(l, h, s, p, call);
+}
+static int tx_blas_run(tx_driver* d, void* c, tx_blas* l, void* h, tx_plan* p, uint64_t a, uint64_t b, uint64_t y, float beta, uint64_t w, void* s) {
+  return d->cuCtxSetCurrent(c) ? 3 : tx_run_plan(l, h, p, a, b, y, beta, w, s);
+}
 static int tx_blas_destroy(tx_blas* l, void* h) { return l->cublasLtDestroy(h); }
 static size_t tx_blas_version(tx_blas* l) { return l->cublasLtGetVersion(); }
 static const char* tx_blas_text(tx_blas* l, int r) { return l->cublasLtGetStatusString(r); }
@@ -45,10 +53,10 @@ type Products struct {
 	plans     map[Product]*C.tx_plan
 }
 
-// NewProducts opens the library on the context's device, with room bytes of workspace there. Call it on the context's thread.
+// NewProducts opens the library on the context's device, with room bytes of workspace there.
 func (b *BLAS) NewProducts(c *Context, workspace Pointer, room int64) (*Products, error) {
 	p := &Products{b: b, c: c, workspace: workspace, room: room, plans: map[Product]*C.tx_plan{}}
-	if r := C.tx_blas_create(b.t, &p.handle); r != 0 {
+	if r := C.tx_blas_create(c.d.t, c.ctx, b.t, &p.handle); r != 0 {
 		return nil, b.failed("cublasLtCreate", r)
 	}
 	return p, nil
@@ -78,7 +86,10 @@ func (p *Products) plan(s Product) (*C.tx_plan, error) {
 		align: [4]C.uint32_t{C.uint32_t(s.Align[1]), C.uint32_t(s.Align[0]), C.uint32_t(s.Align[2]), C.uint32_t(s.Align[2])},
 	}
 	if s.BF16 {
-		shape._type = 14 // CUDA_R_16BF
+		shape._type, shape.out = 14, 14 // CUDA_R_16BF
+	}
+	if s.Wide {
+		shape.out = 0 // CUDA_R_32F
 	}
 	if s.TransB {
 		shape.trans_a = 1
@@ -88,7 +99,7 @@ func (p *Products) plan(s Product) (*C.tx_plan, error) {
 	}
 	plan := (*C.tx_plan)(C.calloc(1, C.sizeof_tx_plan))
 	var call *C.char
-	if r := C.tx_make_plan(p.b.t, p.handle, &shape, plan, &call); r != 0 {
+	if r := C.tx_blas_plan(p.c.d.t, p.c.ctx, p.b.t, p.handle, &shape, plan, &call); r != 0 {
 		C.free(unsafe.Pointer(plan))
 		return nil, p.b.failed(C.GoString(call), r)
 	}
@@ -102,7 +113,7 @@ func (p *Products) Run(s Product, c, a, b Pointer, beta float32) error {
 	if err != nil {
 		return err
 	}
-	if r := C.tx_run_plan(p.b.t, p.handle, plan, C.uint64_t(b), C.uint64_t(a), C.uint64_t(c), C.float(beta), C.uint64_t(p.workspace), p.c.stream); r != 0 {
+	if r := C.tx_blas_run(p.c.d.t, p.c.ctx, p.b.t, p.handle, plan, C.uint64_t(b), C.uint64_t(a), C.uint64_t(c), C.float(beta), C.uint64_t(p.workspace), p.c.stream); r != 0 {
 		return p.b.failed("cublasLtMatmul", r)
 	}
 	return nil

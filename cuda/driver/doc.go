@@ -6,6 +6,6 @@
 //	     └─▶ Driver ──▶ Context (one device) ──▶ memory, kernels
 //
 // Nothing happens when the package is initialised. Every status that is not success becomes an *Error with the library's own text.
-// A Context's methods belong to one thread of the operating system: the caller locks it and calls Bind first.
+// Goroutines move between threads, and the driver's context belongs to a thread: every call makes its context the thread's first.
 // Without cgo, or on other systems than Linux, Load says ErrAbsent.
 package driver

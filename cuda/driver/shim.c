@@ -41,9 +41,11 @@ tx_blas* tx_open_blas(const char* path, char* why, int n) {
 }
 
 // The arguments go as one block (CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END).
-int tx_launch(tx_driver* d, void* f, const unsigned* grid, const unsigned* block, unsigned shared, void* stream, void* args, size_t size) {
+int tx_launch(tx_driver* d, void* c, void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void* stream, void* args,
+              size_t size) {
   void* extra[] = {(void*)1, args, (void*)2, &size, NULL};
-  return d->cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, NULL, extra);
+  int r = d->cuCtxSetCurrent(c);
+  return r ? r : d->cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, NULL, extra);
 }
 
 // cuBLASLt's numbers: CUBLAS_COMPUTE_32F, CUDA_R_32F; attributes of a product, of a preference.
@@ -70,7 +72,7 @@ int tx_make_plan(tx_blas* l, void* handle, const tx_shape* s, tx_plan* p, const 
   TX_TRY(cublasLtMatmulDescSetAttribute, (p->op, desc_trans_b, &tb, sizeof tb));
   TX_TRY(cublasLtMatrixLayoutCreate, (&p->a, s->type, ta ? s->k : s->m, ta ? s->m : s->k, ta ? s->k : s->m));
   TX_TRY(cublasLtMatrixLayoutCreate, (&p->b, s->type, tb ? s->n : s->k, tb ? s->k : s->n, tb ? s->n : s->k));
-  TX_TRY(cublasLtMatrixLayoutCreate, (&p->c, s->type, s->m, s->n, s->m));
+  TX_TRY(cublasLtMatrixLayoutCreate, (&p->c, s->out, s->m, s->n, s->m));
   TX_TRY(cublasLtMatmulPreferenceCreate, (&pref));
   TX_TRY(cublasLtMatmulPreferenceSetAttribute, (pref, pref_workspace, &s->workspace, sizeof s->workspace));
   TX_TRY(cublasLtMatmulPreferenceSetAttribute, (pref, pref_schemes, &ordered_schemes, sizeof ordered_schemes));

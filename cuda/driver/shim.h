@@ -32,6 +32,10 @@
   F(cuFuncSetAttribute, (void*, int, int))                                                                                             \
   F(cuFuncGetAttribute, (int*, int, void*))                                                                                            \
   F(cuLaunchKernel, (void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**))               \
+  F(cuEventCreate, (void**, unsigned))                                                                                                 \
+  F(cuEventRecord, (void*, void*))                                                                                                     \
+  F(cuEventSynchronize, (void*))                                                                                                       \
+  F(cuEventDestroy_v2, (void*))                                                                                                        \
   F(cuGetErrorName, (int, const char**))                                                                                               \
   F(cuGetErrorString, (int, const char**))
 
@@ -81,7 +85,8 @@ tx_driver* tx_open_driver(const char* path, char* why, int n);
 tx_compiler* tx_open_compiler(const char* path, char* why, int n);
 tx_blas* tx_open_blas(const char* path, char* why, int n);
 
-int tx_launch(tx_driver* d, void* f, const unsigned* grid, const unsigned* block, unsigned shared, void* stream, void* args, size_t size);
+int tx_launch(tx_driver* d, void* c, void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void* stream, void* args,
+              size_t size);
 
 // tx_plan is a product of column-major matrices, described and tuned once and run often.
 typedef struct {
@@ -91,7 +96,7 @@ typedef struct {
 } tx_plan;
 
 typedef struct {
-  int type, trans_a, trans_b;       // cudaDataType of a, b and c
+  int type, out, trans_a, trans_b;  // cudaDataType of a and b, and of c
   uint64_t m, n, k;                 // c [m n] = op(a) [m k] op(b) [k n]
   uint32_t align[4];                // of a, b, c and the result, in bytes
   uint64_t workspace;

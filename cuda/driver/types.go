@@ -27,9 +27,10 @@ func (i Info) String() string {
 	return fmt.Sprintf("device %d: %s, %.1f GiB, %s, %d multiprocessors, PCI %s", i.Ordinal, i.Name, float64(i.Memory)/(1<<30), i.Arch(), i.Multiprocessors, i.PCI)
 }
 
-// Product is c [M N] = op(a) op(b) + beta c of row-major matrices of one type.
+// Product is c [M N] = op(a) op(b) + beta c of row-major matrices.
 type Product struct {
-	BF16           bool // else float32
+	BF16           bool // a and b; else float32
+	Wide           bool // c is float32 though a and b are BF16
 	M, N, K        int
 	TransA, TransB bool
 	Align          [3]uint32 // of a, b and c, in bytes

@@ -40,7 +40,7 @@ KERNEL(norm_weight_part)(float* weight, float* bias, const real* dy, const real*
 }
 
 // column_finish: y [cols] += the chunks of part.
-KERNEL(column_finish)(real* y, const float* part, i64 cols, i64 chunks) {
+KERNEL(column_finish)(stat* y, const float* part, i64 cols, i64 chunks) {
   for (i64 c = first_thread(); c < cols; c += all_threads()) {
     float sum = 0;
     for (i64 i = 0; i < chunks; i++) sum += part[i * cols + c];

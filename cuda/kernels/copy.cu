@@ -33,8 +33,3 @@ KERNEL(copy_bf16_f32)(float* y, const bf16* x, i64 n) {
 KERNEL(copy_bf16_f64)(double* y, const bf16* x, i64 n) {
   for (i64 i = first_thread(); i < n; i += all_threads()) y[i] = (double)get(x, i);
 }
-
-// fill writes a word of 4 bytes (and poison, which shows reads of memory never written).
-KERNEL(fill)(u32* y, u32 word, i64 n) {
-  for (i64 i = first_thread(); i < n; i += all_threads()) y[i] = word;
-}

@@ -14,26 +14,25 @@ KERNEL(add_bias)(real* y, const real* b, i64 n, i64 cols) {
 }
 
 // scale_rows: y = x s, row by row.
-KERNEL(scale_rows)(real* y, const real* x, const real* s, i64 n, i64 cols) {
+KERNEL(scale_rows)(real* y, const real* x, const stat* s, i64 n, i64 cols) {
   for (i64 i = first_thread(); i < n; i += all_threads()) put(y, i, get(x, i) * get(s, i / cols));
 }
 
-// gelu(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), Hendrycks & Gimpel 2016, §2.
+// gelu(x) = x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3), Hendrycks & Gimpel 2016, §2. As (1 + tanh(u))/2 = 1/(1 + exp(-2u)),
+// no digits cancel where tanh is near -1.
 #define GELU_ROOT 0.79788456080286536f
 #define GELU_CUBE 0.044715f
 
+DEVICE float gelu_share(float v) { return 1 / (1 + expf(-2 * GELU_ROOT * (v + GELU_CUBE * v * v * v))); }
+
 KERNEL(gelu)(real* y, const real* x, i64 n) {
-  for (i64 i = first_thread(); i < n; i += all_threads()) {
-    float v = get(x, i);
-    put(y, i, v * 0.5f * (1 + tanhf(GELU_ROOT * (v + GELU_CUBE * v * v * v))));
-  }
+  for (i64 i = first_thread(); i < n; i += all_threads()) put(y, i, get(x, i) * gelu_share(get(x, i)));
 }
 
 KERNEL(gelu_grad)(real* dx, const real* x, const real* dy, i64 n) {
   for (i64 i = first_thread(); i < n; i += all_threads()) {
-    float v = get(x, i), t = tanhf(GELU_ROOT * (v + GELU_CUBE * v * v * v));
-    float slope = 0.5f * (1 + t) + 0.5f * v * (1 - t * t) * GELU_ROOT * (1 + 3 * GELU_CUBE * v * v);
-    put(dx, i, slope * get(dy, i));
+    float v = get(x, i), s = gelu_share(v);
+    put(dx, i, (s + 2 * v * s * (1 - s) * GELU_ROOT * (1 + 3 * GELU_CUBE * v * v)) * get(dy, i));
   }
 }
 

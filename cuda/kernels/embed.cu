@@ -61,8 +61,9 @@ KERNEL(sort_place)(i32* key_to, i32* order_to, i32* count, const i32* key, const
   }
 }
 
-// embed_grad: a block takes the sorted tokens from blockIdx.x on where a row begins, and adds them up; threads share out columns.
-KERNEL(embed_grad)(real* dtable, const real* dy, const i32* key, const i32* order, i64 tokens, i64 cols, i64 rows) {
+// add_rows: a block takes the sorted tokens from blockIdx.x on where a row begins, and adds them up; threads share out columns.
+template <class T>
+DEVICE void add_rows(T* dtable, const real* dy, const i32* key, const i32* order, i64 tokens, i64 cols, i64 rows) {
   i64 first = blockIdx.x;
   i32 row = key[first];
   if (row >= rows || (first > 0 && key[first - 1] == row)) return;
@@ -72,3 +73,7 @@ KERNEL(embed_grad)(real* dtable, const real* dy, const i32* key, const i32* orde
     put(dtable, row * cols + c, get(dtable, row * cols + c) + sum);
   }
 }
+
+// embed_grad: dtable += the rows of dy; embed_grad_sum where sums are kept in float.
+KERNEL(embed_grad)(real* dtable, const real* dy, const i32* key, const i32* order, i64 tokens, i64 cols, i64 rows) { add_rows(dtable, dy, key, order, tokens, cols, rows); }
+KERNEL(embed_grad_sum)(stat* dtable, const real* dy, const i32* key, const i32* order, i64 tokens, i64 cols, i64 rows) { add_rows(dtable, dy, key, order, tokens, cols, rows); }

@@ -25,7 +25,7 @@ func Files() []string {
 }
 
 // Plain says whether a file's kernels are the same for every storage type.
-func Plain(file string) bool { return file == "copy.cu" }
+func Plain(file string) bool { return file == "copy.cu" || file == "update.cu" }
 
 // Source is the whole text to compile for a file: the prelude, then the file.
 func Source(file string) string {

@@ -4,7 +4,7 @@
 DEVICE i64 warp_row() { return (i64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; }
 
 // dot_rows: s [rows] = x . y row by row.
-KERNEL(dot_rows)(real* s, const real* x, const real* y, i64 rows, i64 cols) {
+KERNEL(dot_rows)(stat* s, const real* x, const real* y, i64 rows, i64 cols) {
   i64 row = warp_row(), lane = threadIdx.x % 32;
   if (row >= rows) return;
   float sum = 0;

@@ -28,8 +28,9 @@ typedef bf16 real;
 typedef float real;
 #endif
 
-// stat is the type of row statistics: means, reciprocal deviations, log-sum-exps, maxima.
-typedef real stat;
+// stat is the type of what sums are kept in, whatever the storage: means, reciprocal deviations, log-sum-exps, maxima, factors of rows,
+// gradients of weights.
+typedef float stat;
 
 DEVICE float get(const float* p, i64 i) { return p[i]; }
 DEVICE float get(const bf16* p, i64 i) { return __uint_as_float((u32)p[i].bits << 16); }

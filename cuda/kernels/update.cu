@@ -1,8 +1,8 @@
-// Optimizer steps on flat slices, and sums in double.
+// Optimizer steps on flat slices, and sums in double: of what is kept in float whatever the storage type, and compiled once.
 
 // adamw: Loshchilov & Hutter 2019, Algorithm 2, with the bias corrections folded into step and eps (Kingma & Ba 2015, end of §2);
 // keep is 1 - rate decay.
-KERNEL(adamw)(real* w, const real* g, real* m, real* v, i64 n, float scale, float beta1, float rest1, float beta2, float rest2, float step, float eps, float keep) {
+KERNEL(adamw)(stat* w, const stat* g, stat* m, stat* v, i64 n, float scale, float beta1, float rest1, float beta2, float rest2, float step, float eps, float keep) {
   for (i64 i = first_thread(); i < n; i += all_threads()) {
     float x = get(g, i) * scale;
     float mi = beta1 * get(m, i) + rest1 * x, vi = beta2 * get(v, i) + rest2 * x * x;
@@ -13,7 +13,7 @@ KERNEL(adamw)(real* w, const real* g, real* m, real* v, i64 n, float scale, floa
 }
 
 // sgd: w -= rate (scale g + decay w), through m where there is momentum.
-KERNEL(sgd)(real* w, const real* g, real* m, i64 n, float rate, float momentum, float decay, float scale) {
+KERNEL(sgd)(stat* w, const stat* g, stat* m, i64 n, float rate, float momentum, float decay, float scale) {
   for (i64 i = first_thread(); i < n; i += all_threads()) {
     float x = scale * get(g, i) + decay * get(w, i);
     if (m) {
@@ -25,7 +25,7 @@ KERNEL(sgd)(real* w, const real* g, real* m, i64 n, float rate, float momentum, 
 }
 
 // squares_part: part[block] = sum of squares of the block's 16384 elements, in double.
-KERNEL(squares_part)(double* part, const real* x, i64 n) {
+KERNEL(squares_part)(double* part, const stat* x, i64 n) {
   i64 from = (i64)blockIdx.x * 16384, to = from + 16384 < n ? from + 16384 : n;
   double sum = 0;
   for (i64 i = from + threadIdx.x; i < to; i += blockDim.x) sum += (double)get(x, i) * (double)get(x, i);

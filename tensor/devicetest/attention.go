@@ -17,6 +17,7 @@ func attentions(b *bench) {
 		{Samples: 1, Seq: 130, Heads: 3, KVHeads: 1, HeadDim: 64},
 		{Samples: 2, Seq: 33, Heads: 2, KVHeads: 2, HeadDim: 65},
 		{Samples: 1, Seq: 200, Heads: 2, KVHeads: 2, HeadDim: 32},
+		{Samples: 1, Seq: 35, Heads: 2, KVHeads: 1, HeadDim: 131},
 	}
 	for _, at := range shapes {
 		for variant := range 8 {

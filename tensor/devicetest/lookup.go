@@ -13,6 +13,7 @@ func embeds(b *bench) {
 		table, tv := b.random(1, rows, cols)
 		dy, dyv := b.random(1, tokens, cols)
 		dt, dtv := b.randomSum(1, rows, cols)
+		plain, plainV := b.random(1, rows, cols) // a table of the device's own type
 		want := make([]float64, tokens*cols)
 		for t, id := range ids {
 			r := int(id) - lo
@@ -22,6 +23,7 @@ func embeds(b *bench) {
 			copy(want[t*cols:(t+1)*cols], tv[r*cols:])
 			for j := range cols {
 				dtv[r*cols+j] += dyv[t*cols+j]
+				plainV[r*cols+j] += dyv[t*cols+j]
 			}
 		}
 		y, at := b.blank(tokens, cols), b.ints(ids)
@@ -29,6 +31,8 @@ func embeds(b *bench) {
 		b.equal(fmt.Sprintf("embed %v", s), b.read(y), want)
 		b.dev.EmbedGrad(dt, dy, at, lo)
 		b.want(fmt.Sprintf("embed gradient %v", s), dt, dtv)
+		b.dev.EmbedGrad(plain, dy, at, lo)
+		b.want(fmt.Sprintf("embed gradient %v into %v", s, plain.DType), plain, plainV)
 		b.free()
 	}
 }

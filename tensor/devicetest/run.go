@@ -41,6 +41,9 @@ func Run(t *testing.T, open func(t *testing.T) tensor.Device, tol float64) {
 			}()
 			l.test(b)
 			b.free()
+			if b.worst.what != "" {
+				t.Logf("%s: worst error %.2g of the largest element, %.2g allowed: %s", dev.Name(), b.worst.error, b.worst.allowed, b.worst.what)
+			}
 			if err := dev.Sync(); err != nil {
 				t.Error(err)
 			}
@@ -70,6 +73,11 @@ type bench struct {
 	rng  *rand.Rand
 	tol  float64
 	held []*held
+
+	worst struct { // the error that came nearest to what is allowed
+		what           string
+		error, allowed float64
+	}
 }
 
 // held is a tensor inside a guarded block.
@@ -173,6 +181,9 @@ func (b *bench) close(what string, got, want []float64, tol, floor float64) {
 		}
 	}
 	for i, w := range want {
+		if e := math.Abs(got[i]-w) / top; got[i] != w && e*b.worst.allowed >= b.worst.error*tol {
+			b.worst.what, b.worst.error, b.worst.allowed = what, e, tol
+		}
 		if got[i] != w && !(math.Abs(got[i]-w) <= tol*top) {
 			b.Errorf("%s: element %d of %d is %v, want %v (largest %.3g, error %.2g of it)",
 				what, i, len(want), got[i], w, top, math.Abs(got[i]-w)/top)

@@ -104,7 +104,7 @@ API cublasLtMatmulPreferenceDestroy(void* p) {
 static bool fit(const desc* d, const layout* a, const layout* b, const layout* c) {
   uint64_t m = d->trans[0] ? a->cols : a->rows, k = d->trans[0] ? a->rows : a->cols;
   uint64_t kb = d->trans[1] ? b->cols : b->rows, n = d->trans[1] ? b->rows : b->cols;
-  return k == kb && c->rows == m && c->cols == n && a->type == b->type;
+  return k == kb && c->rows == m && c->cols == n && a->type == b->type && (c->type == a->type || c->type == f32);
 }
 
 API cublasLtMatmulAlgoGetHeuristic(void*, void* d, void* a, void* b, void* c, void* out, void* p, int asked, void* results, int* found) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>
@@ -20,6 +21,8 @@ static const uint64_t device_memory = 4ull << 30;
 struct device {
   int order;
   uint64_t used;
+  int retained;             // by how many
+  std::atomic<int> broken;  // a fault poisons the context until the last has given it back
 };
 
 struct kernel {
@@ -35,11 +38,10 @@ struct module {
 
 static std::mutex mu;
 static bool initialized;
-static device devices[orders] = {{ascending, 0}, {descending, 0}, {shuffled, 0}, {last_first, 0}};
+static device devices[orders] = {{ascending, 0, 0, {0}}, {descending, 0, 0, {0}}, {shuffled, 0, 0, {0}}, {last_first, 0, 0, {0}}};
 static std::map<uint64_t, std::pair<uint64_t, device*>> blocks;  // size and owner by address
 static thread_local device* current;
 static thread_local std::string fault;
-static thread_local int broken;  // a fault poisons the context, as on a device
 
 API cuInit(unsigned) {
   initialized = true;
@@ -84,26 +86,44 @@ API cuDeviceGetAttribute(int* v, int what, int) {
 }
 
 API cuDevicePrimaryCtxRetain(void** ctx, int d) {
+  std::lock_guard<std::mutex> hold(mu);
   *ctx = &devices[d];
+  devices[d].retained++;
   return success;
 }
 
-API cuDevicePrimaryCtxRelease_v2(int) { return success; }
+API cuDevicePrimaryCtxRelease_v2(int d) {
+  std::lock_guard<std::mutex> hold(mu);
+  if (devices[d].retained == 0) return invalid_context;
+  if (--devices[d].retained == 0) devices[d].broken = 0;
+  return success;
+}
 
 API cuCtxSetCurrent(void* ctx) {
   current = (device*)ctx;
-  broken = 0;
   return success;
 }
 
-API cuCtxSynchronize() { return current ? broken : invalid_context; }
+API cuCtxSynchronize() { return current ? current->broken.load() : invalid_context; }
 API cuStreamCreate(void** s, unsigned) {
   *s = malloc(1);
   return success;
 }
-API cuStreamSynchronize(void*) { return broken; }
+API cuStreamSynchronize(void*) { return current ? current->broken.load() : invalid_context; }
 API cuStreamDestroy_v2(void* s) {
   free(s);
+  return success;
+}
+
+// Work is done when it is given: an event has always happened.
+API cuEventCreate(void** e, unsigned) {
+  *e = malloc(1);
+  return success;
+}
+API cuEventRecord(void*, void*) { return current ? current->broken.load() : invalid_context; }
+API cuEventSynchronize(void*) { return current ? current->broken.load() : invalid_context; }
+API cuEventDestroy_v2(void* e) {
+  free(e);
   return success;
 }
 
@@ -158,7 +178,8 @@ static bool inside(uint64_t p, size_t n) {
 }
 
 static int checked(uint64_t p, size_t n) {
-  if (broken) return broken;
+  if (!current) return invalid_context;
+  if (int r = current->broken) return r;
   return inside(p, n) ? success : invalid_value;
 }
 
@@ -245,7 +266,7 @@ API cuFuncGetAttribute(int* v, int, void*) {
 
 API cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void*, void** params, void** extra) {
   if (!current) return invalid_context;
-  if (broken) return broken;
+  if (int r = current->broken) return r;
   kernel* k = (kernel*)f;
   if (params || !extra || extra[0] != (void*)1 || extra[2] != (void*)2 || extra[4]) return invalid_value;
   size_t size = *(size_t*)extra[3];
@@ -258,7 +279,7 @@ API cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
   }
   if (run_grid(k->name.c_str(), k->entry, (const char*)extra[1], {gx, gy, gz}, {bx, by, bz}, shared, (order)current->order)) return success;
   fault = b.fault;
-  return broken = launch_failed;
+  return current->broken = launch_failed;
 }
 
 API cuGetErrorName(int r, const char** s) {
