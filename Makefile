@@ -4,7 +4,7 @@ GO ?= go
 # The header of NVIDIA's management library marks much of itself as old; the warnings would hide others.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: build run test race lint manifests golden bench cover fuzz nightly
+.PHONY: cuda-kernels build run test race lint manifests golden bench cover fuzz nightly
 
 build:
 	$(GO) build -o bin/triax ./cmd/triax
@@ -57,3 +57,13 @@ fuzz:
 nightly:
 	TRIAX_KILLS=50 $(GO) test -timeout 20m -run TestKilled -v ./cmd/triax
 	TRIAX_MESHES=1000 $(GO) test -timeout 2h -run TestRandomMeshes -v ./train
+
+# Every kernel under NVIDIA's own compiler, oldest and newest that can be had; no GPU is needed. The table is the newest one's.
+cuda-kernels: build
+	@libs=$$(tools/nvrtc/get.sh bin/nvrtc); newest=; \
+	for lib in $$libs; do \
+	  newest=$$lib; \
+	  LD_LIBRARY_PATH=$$(dirname $$lib) TRIAX_LIBNVRTC=$$lib $(GO) test -count=1 ./cuda/cubin || exit 1; \
+	done; \
+	if [ -z "$$newest" ]; then echo "SKIPPED: kernels are not held against NVIDIA's compiler: it cannot be had here"; exit 0; fi; \
+	LD_LIBRARY_PATH=$$(dirname $$newest) TRIAX_LIBNVRTC=$$newest ./bin/triax doctor --kernels sm_80,sm_90

@@ -44,6 +44,7 @@ cuda/driver cuda/kernels :
 cuda/emu               : cuda/driver
 cuda/nvml              : cuda/driver
 cuda                   : cuda/driver cuda/kernels tensor
+cuda/cubin             : cuda/driver cuda/kernels
 checkpoint hf          : checkpoint/safetensors nn tensor
 train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint checkpoint/safetensors hf
 `

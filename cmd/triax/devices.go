@@ -3,8 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"time"
 
+	"triax/cuda/cubin"
 	"triax/cuda/driver"
 	"triax/cuda/nvml"
 	"triax/launch"
@@ -113,6 +116,25 @@ func onDevices(p launch.Placement, m nvml.Machine) string {
 	}
 	b.WriteByte('\n')
 	return b.String()
+}
+
+// doctorKernels compiles all kernels, and shows the table of what they ask for.
+func doctorKernels(w io.Writer, archs []string) error {
+	c, err := driver.LoadCompiler(driver.Find().Compiler)
+	if err != nil {
+		return fmt.Errorf("--kernels: %w", err)
+	}
+	start := time.Now()
+	all, err := cubin.Compile(c, archs)
+	if err != nil {
+		return fmt.Errorf("--kernels: %w", err)
+	}
+	n := 0
+	for _, m := range all {
+		n += len(m.Kernels)
+	}
+	fmt.Fprintf(w, "NVRTC %v, %s: %d kernels in %d modules, %.1f s\n\n%s", c.Version, c.Path, n, len(all), time.Since(start).Seconds(), cubin.Report(all))
+	return nil
 }
 
 // deviceUsage reads the devices' power and energy; nil where there are no devices. The library stays open as long as the program runs.

@@ -21,6 +21,7 @@ import (
 
 func doctorCmd() *cobra.Command {
 	var flight string
+	var archs []string
 	var perHost int
 	var r ranks
 	cmd := &cobra.Command{
@@ -28,12 +29,16 @@ func doctorCmd() *cobra.Command {
 		Short: "Show this machine's GPUs, the mesh on the hosts, or which rank left the others after a failure",
 		Example: `  triax doctor
   triax doctor job.toml --per-host 4
+  triax doctor --kernels sm_80,sm_90
   mpirun -n 16 --hostfile hosts triax doctor job.toml --ranks mpi
   triax doctor --flight runs/job/flight`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if flight != "" {
 				return doctorFlight(cmd, flight)
+			}
+			if len(archs) > 0 {
+				return doctorKernels(cmd.OutOrStdout(), archs)
 			}
 			if len(args) == 0 {
 				fmt.Fprint(cmd.OutOrStdout(), machineText(look()))
@@ -77,6 +82,7 @@ func doctorCmd() *cobra.Command {
 	addConfigFlags(cmd)
 	r.flags(cmd)
 	cmd.Flags().StringVar(&flight, "flight", "", "folder of flight records, in a failed run's folder")
+	cmd.Flags().StringSliceVar(&archs, "kernels", nil, "compile all kernels for these architectures (sm_80,sm_90) and show what they ask of a device; needs NVIDIA's run-time compiler, and no GPU")
 	cmd.Flags().IntVar(&perHost, "per-host", 0, "ranks a host, where no launcher says (default all on one)")
 	return cmd
 }

@@ -55,12 +55,18 @@ func (c *Compiler) failed(call string, r C.int, log string) error {
 
 // Compile makes a module of a source. An *Error holds the compiler's log.
 func (c *Compiler) Compile(name, source string, options []string) ([]byte, error) {
+	image, _, err := c.CompileLog(name, source, options)
+	return image, err
+}
+
+// CompileLog is Compile, with what the compiler says of a source that it takes.
+func (c *Compiler) CompileLog(name, source string, options []string) (image []byte, log string, err error) {
 	text, file := C.CString(source), C.CString(name)
 	defer C.free(unsafe.Pointer(text))
 	defer C.free(unsafe.Pointer(file))
 	var p unsafe.Pointer
 	if r := C.tx_create(c.t, &p, text, file); r != 0 {
-		return nil, c.failed("nvrtcCreateProgram", r, "")
+		return nil, "", c.failed("nvrtcCreateProgram", r, "")
 	}
 	defer C.tx_destroy(c.t, p)
 	list := make([]*C.char, len(options)+1)
@@ -69,17 +75,17 @@ func (c *Compiler) Compile(name, source string, options []string) ([]byte, error
 		defer C.free(unsafe.Pointer(list[i]))
 	}
 	if r := C.tx_compile(c.t, p, C.int(len(options)), &list[0]); r != 0 {
-		return nil, c.failed("nvrtcCompileProgram of "+name, r, c.log(p))
+		return nil, "", c.failed("nvrtcCompileProgram of "+name, r, c.log(p))
 	}
 	var n C.size_t
 	if r := C.tx_image_size(c.t, p, &n); r != 0 {
-		return nil, c.failed("nvrtcGetCUBINSize", r, "")
+		return nil, "", c.failed("nvrtcGetCUBINSize", r, "")
 	}
-	image := make([]byte, n)
+	image = make([]byte, n)
 	if r := C.tx_image(c.t, p, (*C.char)(unsafe.Pointer(unsafe.SliceData(image)))); r != 0 {
-		return nil, c.failed("nvrtcGetCUBIN", r, "")
+		return nil, "", c.failed("nvrtcGetCUBIN", r, "")
 	}
-	return image, nil
+	return image, c.log(p), nil
 }
 
 // log is what the compiler said; "" when even that fails, as the error at hand matters more.

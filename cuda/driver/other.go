@@ -37,6 +37,11 @@ func (*Driver) Devices() ([]Info, error) { return nil, unbuilt("driver") }
 // Compile says ErrAbsent.
 func (*Compiler) Compile(string, string, []string) ([]byte, error) { return nil, unbuilt("compiler") }
 
+// CompileLog says ErrAbsent.
+func (*Compiler) CompileLog(string, string, []string) ([]byte, string, error) {
+	return nil, "", unbuilt("compiler")
+}
+
 func unbuilt(library string) error {
 	return fmt.Errorf("%s: %w: this program was built without cgo, or not for Linux", library, ErrAbsent)
 }
