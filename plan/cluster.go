@@ -32,6 +32,8 @@ type Cluster struct {
 	// Host is the seconds that the program takes to issue one kernel or call: work goes on beside the kernels, but small kernels wait for it.
 	Host  float64 `json:"host"`
 	Fused bool    `json:"fused"` // biases and dropout ride on other kernels
+	// LooseLoss is a loss that widens logits to 4 bytes and passes over them operation by operation.
+	LooseLoss bool `json:"loose_loss,omitempty"`
 	// Pieces is into how many calls ZeRO-3's gather or reduction of a layer falls apart: 1 for flat buckets, one a parameter where
 	// each is gathered by itself.
 	Pieces int `json:"pieces"`

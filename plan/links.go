@@ -15,6 +15,8 @@ type flag struct {
 var flags = []flag{
 	{"gather_ahead", func(c *Cluster, on bool) { c.GatherAhead = on }},
 	{"regather", func(c *Cluster, on bool) { c.Regather = on }},
+	{"fused", func(c *Cluster, on bool) { c.Fused = on }},
+	{"loose_loss", func(c *Cluster, on bool) { c.LooseLoss = on }},
 	{"core_again", func(c *Cluster, on bool) { c.CoreAgain = on }},
 	{"node_in_switch", func(c *Cluster, on bool) { c.Links[0].InSwitch = on }},
 	{"network_in_switch", func(c *Cluster, on bool) { c.last().InSwitch = on }},

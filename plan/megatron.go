@@ -85,7 +85,7 @@ func (p *paper) megatronMemory(c Cluster, r int) Memory {
 	if p.sched.Place[p.sched.Stages-1] == r {
 		head := 2 * v * h / t
 		logits := 2 * tokens * v / t
-		if !c.Fused {
+		if c.LooseLoss {
 			logits *= 3 // and in fp32
 		}
 		moment = head + max(moment, logits)

@@ -229,3 +229,4 @@ type free struct{}
 func (free) Gemm(int, int, int, bool) float64                 { return 0 }
 func (free) Attention(int, int, int, int, bool, bool) float64 { return 0 }
 func (free) Pass(float64) float64                             { return 0 }
+func (free) Fusion() Fusion                                   { return Fusion{} }

@@ -67,6 +67,11 @@ func (c Cluster) Attention(samples, heads, seq, dim int, full, backward bool) fl
 // Pass is a kernel bound by memory.
 func (c Cluster) Pass(bytes float64) float64 { return bytes/(c.Bandwidth*c.Stream) + c.Launch }
 
+// Fusion is which passes the program merges.
+func (c Cluster) Fusion() Fusion {
+	return Fusion{Elementwise: c.Fused, LooseLoss: c.LooseLoss}
+}
+
 // element is the bytes of an activation.
 func (c Cluster) element() int {
 	if c.Precision == "fp32" {

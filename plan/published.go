@@ -57,7 +57,7 @@ func published(f fields) (*Measured, string) {
 		return nil, "no time"
 	}
 	return &Measured{
-		ID: f["id"], Source: source, Config: cfg, Cluster: cluster, Seconds: seconds, Peak: f.float("mem_gb_per_gpu") * giga,
+		ID: f["id"], Source: source, Program: soft.name, Config: cfg, Cluster: cluster, Seconds: seconds, Peak: f.float("mem_gb_per_gpu") * giga,
 		Untimed: strings.Contains(f["notes"], "deterministic mode"),
 		Group:   fmt.Sprint(f["gpu_type"], f["precision"], f["gpus"], f["global_batch"], f["layers"], f["hidden"], f["heads"], f["seq_len"]),
 	}, ""

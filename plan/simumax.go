@@ -40,7 +40,7 @@ func simumax(f fields) (*Measured, string) {
 	cfg.Mesh.CP, cfg.Mesh.SequenceParallel = said["cp"], said["tp"] > 1
 	cfg.Zero.Stage = 1
 	return &Measured{
-		ID: name, Source: "simumax", Cluster: c, Config: cfg, Seconds: f.float("measured_ms") / 1e3, Peak: f.float("measured_peak_alloc_gib") * gib,
+		ID: name, Source: "simumax", Program: "megatron-core without overlap", Cluster: c, Config: cfg, Seconds: f.float("measured_ms") / 1e3, Peak: f.float("measured_peak_alloc_gib") * gib,
 		Group: fmt.Sprint(model.Width, model.Layers, said["seq"], cfg.Train.Batch),
 	}, ""
 }

@@ -91,7 +91,8 @@ func softwareOf(source string, f fields) (software, bool) {
 
 // asIn2021 is an A100 under the software of 2021 and 2022: attention keeps its scores, gradients of data parallelism are fp32.
 func asIn2021(c Cluster) Cluster {
-	c.ScorePasses, c.AttentionRate, c.Efficiency, c.Depth, c.Host, c.GradientBytes = 5, 0.45, 0.81, 130, 47*us, 2
+	c.ScorePasses, c.AttentionRate, c.Efficiency, c.Depth, c.Host, c.GradientBytes = 5.5, 0.37, 0.81, 180, 60*us, 2
+	c.Fused, c.LooseLoss = true, true
 	return c
 }
 
