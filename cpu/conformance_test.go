@@ -20,4 +20,9 @@ func TestConformance(t *testing.T) {
 			})
 		}
 	}
+	t.Run("bfloat16/vectors", func(t *testing.T) {
+		devicetest.Run(t, func(*testing.T) tensor.Device {
+			return New(Options{Float: tensor.BF16, NoTiles: true, Threads: 2, Poison: true})
+		}, 1.0/64)
+	})
 }

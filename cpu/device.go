@@ -15,6 +15,7 @@ type Options struct {
 	Poison    bool         // memory handed out is filled with NaN, see tensor.NewHeap
 	ISA       ISA          // instructions to use; "" means the best the processor has
 	HugePages bool         // large tensors come from arenas that ask the system for huge pages
+	NoTiles   bool         // bfloat16 is multiplied on vectors also where there are tile registers
 	BF16      bool         // Gemm of F32 rounds its inputs to bfloat16 and adds in float32: twice the speed, see HasBF16
 }
 
@@ -66,7 +67,7 @@ func newCore[T float](opts Options) *core[T] {
 	tile := tiling[T](opts.ISA)
 	gemm := tile
 	if opts.BF16 && opts.Float != tensor.BF16 {
-		if gemm = tilingPairs[T](opts.ISA); gemm == nil {
+		if gemm = tilingHalves[T](opts.ISA, !opts.NoTiles); gemm == nil {
 			panic(fmt.Sprintf("cpu: no multiplication of bfloat16 for %v with %s on this processor", opts.Float, opts.ISA))
 		}
 	}

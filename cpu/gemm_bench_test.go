@@ -8,12 +8,13 @@ import (
 	"triax/tensor"
 )
 
-// precisions are the ways to multiply float32 that this processor has.
+// precisions are the ways to multiply that this processor has: float32, float32 rounded to bfloat16, and what is bfloat16 in memory.
 func precisions() []Options {
 	all := []Options{{Float: tensor.F32}}
 	if HasBF16() {
 		all = append(all, Options{Float: tensor.F32, BF16: true})
 	}
+	all = append(all, Options{Float: tensor.BF16})
 	for i := range all {
 		all[i].Spin, all[i].HugePages = true, true
 	}
@@ -21,7 +22,10 @@ func precisions() []Options {
 }
 
 func precision(o Options) string {
-	if o.BF16 {
+	switch {
+	case o.BF16:
+		return "rounded"
+	case o.Float == tensor.BF16:
 		return "bf16"
 	}
 	return "float"
@@ -84,8 +88,10 @@ func BenchmarkLinear(b *testing.B) {
 				return t
 			}
 			for range layers {
-				for _, s := range [][2]int{{2304, 768}, {768, 768}, {3072, 768}, {768, 3072}} {
-					all = append(all, linear{zeros(s[0], s[1]), zeros(s[0], s[1]), zeros(tokens, s[1]), zeros(tokens, s[0])})
+				for _, s := range [][]int{{2304, 768}, {768, 768}, {3072, 768}, {768, 3072}} {
+					dw := tensor.NewAccum(d, tensor.Workspace, s...)
+					d.Zero(dw)
+					all = append(all, linear{zeros(s[0], s[1]), dw, zeros(tokens, s[1]), zeros(tokens, s[0])})
 					flop += 2 * tokens * float64(s[0]) * float64(s[1])
 				}
 			}

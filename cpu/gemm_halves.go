@@ -146,6 +146,32 @@ func (t *tiledTask[T]) packByRows(p *packed[T], to []T, x []uint16, at, n, pc, k
 	}
 }
 
+// roundByRows is packByRows of an a in float32.
+func (t *tiledTask[T]) roundByRows(p *packed[T], to []T, at, n, pc, kc int) {
+	const strip = 16
+	depth, pairs := t.depth(kc), (kc+1)/2
+	for j := 0; j < n && kc > 0; j += strip {
+		rows := min(strip, n-j)
+		if t.transA {
+			grow(&p.strip, strip*pairs)
+			from := t.a[pc*t.lda+at+j:]
+			if rows == strip {
+				t.pieces(t.copyB, p.strip, from, t.lda, kc, strip, strip, strip, strip)
+			} else {
+				t.paddedRows(p.strip, strip, from, t.lda, rows, kc)
+			}
+			t.transpose(to[j*depth:], depth, p.strip, strip, pairs, rows)
+		}
+		for r := range rows {
+			line := to[(j+r)*depth:][:depth]
+			if !t.transA {
+				t.pairs.narrow(&line[0], &t.a[(at+j+r)*t.lda+pc], kc)
+			}
+			clear(line[pairs:])
+		}
+	}
+}
+
 // openPart is memory for the sums of a part of c that is bfloat16: what it holds already, where that is added to.
 func (t *tiledTask[T]) openPart(p *packed[T], row, rows, col, cols int) part[T] {
 	grow(&p.c, rows*cols)
@@ -199,20 +225,12 @@ func (d *core[T]) narrowed(t *tiledTask[T]) {
 	d.team.split(n, 256, n, &d.ops.wide)
 }
 
-// putEdge stores the rows and columns of a tile that c has.
-func putEdge(c *float32, ldc int, tile []float32, width, rows, cols, add int) {
-	if rows == 0 || cols == 0 {
-		return
-	}
-	to := unsafe.Slice(c, (rows-1)*ldc+cols)
+// edge is the rows and columns of a tile that c has.
+func edge(c *float32, ldc, rows, cols int) []float32 { return unsafe.Slice(c, (rows-1)*ldc+cols) }
+
+// copyEdge copies them.
+func copyEdge(dst []float32, ldd int, src []float32, lds, rows, cols int) {
 	for r := range rows {
-		dst, src := to[r*ldc:][:cols], tile[r*width:][:cols]
-		if add == 0 {
-			copy(dst, src)
-			continue
-		}
-		for j, x := range src {
-			dst[j] += x
-		}
+		copy(dst[r*ldd:][:cols], src[r*lds:][:cols])
 	}
 }

@@ -6,6 +6,10 @@ func (t *tiledTask[T]) packA(p *packed[T], to []T, ic, mc, pc, kc int) {
 		t.packHalves(p, to, t.half.a, ic, mc, pc, kc, t.lda, t.transA, true)
 		return
 	}
+	if t.pairs != nil && t.pairs.byRows {
+		t.roundByRows(p, to, ic, mc, pc, kc)
+		return
+	}
 	const group = 8 // panels written at a time: they may all fall into one set of the first-level cache
 	depth := t.depth(kc)
 	for i := 0; i < mc && kc > 0; {
@@ -41,6 +45,9 @@ func (t *tiledTask[T]) packB(p *packed[T], to []T, jc, nc, pc, kc int) {
 		default:
 			t.paddedRows(to[at:], tile.width, t.b[pc*t.ldb+jc+j:], t.ldb, n, kc)
 		}
+		if pairs, depth := (kc+1)/2, t.depth(kc); t.pairs != nil && pairs < depth {
+			clear(to[at+pairs*tile.width : at+depth*tile.width])
+		}
 		at += tile.width * t.depth(kc)
 		j += n
 	}
@@ -66,7 +73,11 @@ func (t *tiledTask[T]) pieces(f copyOf[T], to, from []T, stride, k, n, piece, wi
 
 // paddedRows: dst[p*width+j] = src[p*stride+j] for j < n, and zero up to width.
 func (t *tiledTask[T]) paddedRows(dst []T, width int, src []T, stride, n, k int) {
-	for p := range t.depth(k) {
+	depth := k
+	if t.pairs != nil {
+		depth = (k + 1) / 2
+	}
+	for p := range depth {
 		row := dst[p*width:][:width]
 		clear(row[n:])
 		if t.pairs == nil {
@@ -90,7 +101,7 @@ func (t *tiledTask[T]) turned(p *packed[T], dst []T, width int, src []T, stride,
 		return
 	}
 	const strip = 8
-	depth := t.depth(k)
+	depth := (k + 1) / 2
 	grow(&p.strip, strip*depth)
 	for j := 0; j < n; j += strip {
 		rows := min(strip, n-j)

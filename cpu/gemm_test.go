@@ -39,7 +39,9 @@ func TestGemmBorders(t *testing.T) {
 		}
 	}
 	if HasBF16() {
-		gemmBorders(t, Options{Float: tensor.F32, BF16: true, Threads: 2, Poison: true}, sizes, rng)
+		for _, no := range []bool{false, true} {
+			gemmBorders(t, Options{Float: tensor.F32, BF16: true, NoTiles: no, Threads: 2, Poison: true}, sizes, rng)
+		}
 	}
 }
 
@@ -74,7 +76,9 @@ func TestGemmSpreadsNaN(t *testing.T) {
 		all = append(all, Options{Float: tensor.F32, ISA: isa})
 	}
 	if HasBF16() {
-		all = append(all, Options{Float: tensor.F32, BF16: true})
+		for _, no := range []bool{false, true} {
+			all = append(all, Options{Float: tensor.F32, BF16: true, NoTiles: no}, Options{Float: tensor.BF16, NoTiles: no})
+		}
 	}
 	for _, opts := range all {
 		d := New(opts)

@@ -18,7 +18,7 @@ type half struct {
 
 func newHalf(opts Options) *half {
 	d := &half{core: newCore[float32](opts)}
-	d.gemm = tilingHalves(d.opts.ISA)
+	d.gemm = tilingHalves[float32](d.opts.ISA, !opts.NoTiles)
 	d.blocked.workers = make([]blockWorker, d.opts.Threads)
 	d.columns.workers = make([]columnWorker, d.opts.Threads)
 	d.blocked.rows, d.columns.rows = d.rows, d.rows

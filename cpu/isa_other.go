@@ -8,7 +8,7 @@ func tiling[T float](ISA) *kernels[T] { return nil }
 
 func tilingPairs[T float](ISA) *kernels[T] { return nil }
 
-func tilingHalves(ISA) *kernels[float32] { return nil }
+func tilingHalves[T float](ISA, bool) *kernels[T] { return nil }
 
 // HasBF16 says whether this processor multiplies bfloat16 in vectors, for Options.BF16.
 func HasBF16() bool { return false }

@@ -8,6 +8,7 @@ import (
 
 	"triax/comm"
 	"triax/comm/local"
+	"triax/cpu"
 	"triax/tensor"
 )
 
@@ -136,9 +137,12 @@ func rate(b *testing.B, bytes int) {
 	b.ReportMetric(float64(bytes)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
 }
 
-// written is memory of its own: pages never written would all be the one page of zeros, and be read from the cache.
+// written is memory of its own: pages never written would all be the one page of zeros, and be read from the cache. It comes from a device's
+// heap, as a run's memory does: on huge pages.
 func written(n int) []float32 {
-	x := make([]float32, n)
+	d := cpu.New(cpu.Options{Float: tensor.F32, HugePages: true})
+	defer d.Close()
+	x := d.New(tensor.Buffers, n).F32()
 	for i := range x {
 		x[i] = 0 // a write, though it changes nothing
 	}

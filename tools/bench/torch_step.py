@@ -5,6 +5,7 @@ tanh GELU, tied embedding, AdamW, gradient clipping.
 """
 import argparse
 import math
+import resource
 import statistics
 import time
 
@@ -78,4 +79,6 @@ for i in range(a.steps):
     opt.step()
     times.append(time.perf_counter() - start)
 med = statistics.median(times[2:])
-print(f"torch {torch.__version__}: {a.batch * a.seq / med:.0f} tokens/s, step {1e3 * med:.0f} ms, loss {loss.item():.2f}")
+kind = ("compile" if a.compile else "eager") + ("-bf16" if a.bf16 else "")
+resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+print(f"torch {torch.__version__} {kind}: {a.batch * a.seq / med:.0f} tokens/s, step {1e3 * med:.0f} ms, resident {resident:.2f} GiB, loss {loss.item():.2f}")
