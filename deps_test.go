@@ -42,7 +42,8 @@ serve                  : report plan schedule configs data dialect nn
 checkpoint/safetensors :
 cuda/driver cuda/kernels :
 cuda/emu               : cuda/driver
-cuda/nvml              : cuda/driver
+cuda/nvml cuda/nccl    : cuda/driver
+cuda/nccl/fake         :
 cuda                   : cuda/driver cuda/kernels tensor
 cuda/cubin             : cuda/driver cuda/kernels
 checkpoint hf          : checkpoint/safetensors nn tensor

@@ -9,6 +9,7 @@ import (
 
 	"triax/cuda/cubin"
 	"triax/cuda/driver"
+	"triax/cuda/nccl"
 	"triax/cuda/nvml"
 	"triax/launch"
 	"triax/monitor"
@@ -82,6 +83,11 @@ func librariesText() string {
 		fmt.Fprintf(&b, "  blas      %v\n", short(err))
 	} else {
 		fmt.Fprintf(&b, "  blas      %d, %s\n", l.Version, l.Path)
+	}
+	if l, err := nccl.Load(where.NCCL); err != nil {
+		fmt.Fprintf(&b, "  nccl      %v\n", short(err))
+	} else {
+		fmt.Fprintf(&b, "  nccl      %v, %s\n", l.Version, l.Path)
 	}
 	return b.String()
 }
