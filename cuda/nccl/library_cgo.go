@@ -91,7 +91,7 @@ type Comm struct {
 // Init begins to make a communicator of size ranks; State says when all have come. maxCTAs bounds the device's blocks that it uses, 0 does not.
 func (l *Library) Init(id ID, size, rank, maxCTAs int) (*Comm, error) {
 	c := &Comm{l: l, Size: size, Rank: rank}
-	r := C.tx_init(l.t, &c.handle, C.int(size), (*C.tx_id)(unsafe.Pointer(&id)), C.int(rank), C.int(maxCTAs))
+	r := C.tx_nccl_init(l.t, &c.handle, C.int(size), (*C.tx_id)(unsafe.Pointer(&id)), C.int(rank), C.int(maxCTAs))
 	if r != 0 {
 		return nil, l.failed(fmt.Sprintf("ncclCommInitRankConfig(%d of %d)", rank, size), r, nil)
 	}
@@ -102,7 +102,7 @@ func (l *Library) Init(id ID, size, rank, maxCTAs int) (*Comm, error) {
 // State is done. members is how many have this color, and place this rank's among them. With NoColor this rank is in none, and the result is nil.
 func (c *Comm) Split(color, key, members, place, maxCTAs int) (*Comm, error) {
 	out := &Comm{l: c.l, Size: members, Rank: place, parent: c, cell: (*unsafe.Pointer)(C.calloc(1, C.size_t(unsafe.Sizeof(unsafe.Pointer(nil)))))}
-	if r := C.tx_split(c.l.t, c.handle, C.int(color), C.int(key), out.cell, C.int(maxCTAs)); r != 0 {
+	if r := C.tx_nccl_split(c.l.t, c.handle, C.int(color), C.int(key), out.cell, C.int(maxCTAs)); r != 0 {
 		return nil, c.l.failed("ncclCommSplit", r, c.handle) // the cell is left: the library may still write to it
 	}
 	if color == NoColor {
@@ -171,7 +171,7 @@ func (l *Library) Issue(ops []Op) error {
 		}
 	}
 	var at C.int
-	r := C.tx_issue(l.t, &list[0], C.int(len(list)), &at)
+	r := C.tx_nccl_issue(l.t, &list[0], C.int(len(list)), &at)
 	if r == 0 {
 		return nil
 	}

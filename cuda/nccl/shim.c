@@ -45,7 +45,7 @@ static int op(tx_nccl* l, const tx_op* o) {
 
 enum { in_progress = 7 };
 
-int tx_issue(tx_nccl* l, const tx_op* ops, int n, int* at) {
+int tx_nccl_issue(tx_nccl* l, const tx_op* ops, int n, int* at) {
   *at = n;
   int r = l->GroupStart();
   if (r) return r;
@@ -64,13 +64,13 @@ static tx_config config(int max_ctas) {
   return c;
 }
 
-int tx_init(tx_nccl* l, void** comm, int ranks, const tx_id* id, int rank, int max_ctas) {
+int tx_nccl_init(tx_nccl* l, void** comm, int ranks, const tx_id* id, int rank, int max_ctas) {
   tx_config c = config(max_ctas);
   int r = l->CommInitRankConfig(comm, ranks, *id, rank, &c);
   return r == in_progress ? 0 : r;
 }
 
-int tx_split(tx_nccl* l, void* from, int color, int key, void** to, int max_ctas) {
+int tx_nccl_split(tx_nccl* l, void* from, int color, int key, void** to, int max_ctas) {
   tx_config c = config(max_ctas);
   int r = l->CommSplit(from, color, key, to, &c);
   return r == in_progress ? 0 : r;

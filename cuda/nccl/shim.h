@@ -57,10 +57,10 @@ typedef struct {
 
 tx_nccl* tx_open_nccl(const char* path, char* why, int n);
 
-// tx_issue runs one group. Of a failure, at is the number of the operation, or n where the group did not start or end. A status of 7 (in progress) is
+// tx_nccl_issue runs one group. Of a failure, at is the number of the operation, or n where the group did not start or end. A status of 7 (in progress) is
 // none.
-int tx_issue(tx_nccl* l, const tx_op* ops, int n, int* at);
-int tx_init(tx_nccl* l, void** comm, int ranks, const tx_id* id, int rank, int max_ctas);
-int tx_split(tx_nccl* l, void* from, int color, int key, void** to, int max_ctas);
+int tx_nccl_issue(tx_nccl* l, const tx_op* ops, int n, int* at);
+int tx_nccl_init(tx_nccl* l, void** comm, int ranks, const tx_id* id, int rank, int max_ctas);
+int tx_nccl_split(tx_nccl* l, void* from, int color, int key, void** to, int max_ctas);
 
 #endif
