@@ -47,6 +47,13 @@ func (c *Cluster) setFlag(key string, v any, bad complaint) bool {
 // setProgram takes the rates that a program was measured to reach on the device.
 func (c *Cluster) setProgram(v any, bad complaint) {
 	var names []string
+	if strings.HasPrefix(c.Name, "a100") {
+		names = append(names, megatron2021)
+		if v == megatron2021 {
+			*c = asIn2021(*c)
+			return
+		}
+	}
 	for _, r := range fitted {
 		if v == r.software && r.on(c.Name) {
 			ratesOf(r.software, c)

@@ -123,7 +123,7 @@ func vtrain(f fields, line int) (*Measured, string) {
 	model.Recompute = nn.RecomputeFull
 	tp, pp, dp := f.int("tensor parallelism"), f.int("pipeline parallelism"), f.int("data parallelism")
 	m := &Measured{
-		ID: fmt.Sprintf("line %d", line), Source: "vtrain multi-node", Program: "megatron-2021", Cluster: c, Seconds: f.float("iteration time (ms)") / 1e3,
+		ID: fmt.Sprintf("line %d", line), Source: "vtrain multi-node", Program: megatron2021, Cluster: c, Seconds: f.float("iteration time (ms)") / 1e3,
 		Config: layOut(model, tp, pp, dp, f.int("micro batch"), f.int("global batch")),
 		Group:  fmt.Sprint(f["# GPUs"], f["global batch"], f["hidden size"], f["# layers"], f["sequence length"]),
 	}

@@ -52,7 +52,7 @@ func dialsOf(program string, c Cluster) (out []dial) {
 	return out
 }
 
-// misfit is the sum over sources of the mean error, with the dials at x.
+// misfit is the mean error, with the dials at x; a source weighs as many rows as it has, but at most 30.
 func misfit(t *testing.T, rows []Measured, ds []dial, x []float64) (float64, []Score) {
 	t.Helper()
 	set := slices.Clone(rows)
@@ -65,11 +65,13 @@ func misfit(t *testing.T, rows []Measured, ds []dial, x []float64) (float64, []S
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, scores := 0.0, Scores(list)
+	sum, all, scores := 0.0, 0.0, Scores(list)
 	for _, s := range scores {
-		sum += s.Mean
+		w := float64(min(30, s.Rows))
+		sum += w * s.Mean
+		all += w
 	}
-	return sum, scores
+	return sum / all, scores
 }
 
 // refit turns one dial after another while that helps, by less and less.
@@ -152,7 +154,7 @@ func refitGroup(t *testing.T, rows []Measured) {
 	found, scores := misfit(t, rows, ds, best)
 	t.Logf("found  %s: %s", dialText(ds, best), errorText(scores))
 	if used > 1.25*found {
-		t.Errorf("the constants in use err by %.3f in sum, those found by %.3f", used, found)
+		t.Errorf("the constants in use err by %.3f, those found by %.3f", used, found)
 	}
 	parts := map[string]func(Measured) bool{}
 	for _, s := range scores {

@@ -16,10 +16,13 @@ type software struct {
 	apply   func(*configs.Config, *Cluster, fields)
 }
 
+// megatron2021 is a program whose constants are asIn2021's.
+const megatron2021 = "megatron-2021"
+
 // programs are the frameworks that published rows were made with. Their settings are what their documentation says, not what fits a row.
 var programs = []software{
 	// Megatron-LM and Megatron-DeepSpeed of 2020 to 2022: attention keeps its scores, nothing overlaps.
-	{"megatron-2021", []string{"sc21", "kort", "mtnlg", "megascale", "mlm20", "neox", "opt"}, func(c *configs.Config, k *Cluster, f fields) {
+	{megatron2021, []string{"sc21", "kort", "mtnlg", "megascale", "mlm20", "neox", "opt"}, func(c *configs.Config, k *Cluster, f fields) {
 		*k = asIn2021(*k)
 		c.Mesh.SequenceParallel = f["sp"] == "1"
 		k.CoreAgain = f["recompute"] == "selective"

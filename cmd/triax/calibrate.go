@@ -45,7 +45,7 @@ func calibrateCmd() *cobra.Command {
 				return requestError{err}
 			}
 			fmt.Fprintln(w, report)
-			fmt.Fprint(w, plan.Fitted(checked, report, worst))
+			fmt.Fprintln(w, plan.Fitted(checked, report, worst))
 			if n == 0 {
 				return nil
 			}
