@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,33 +16,20 @@ import (
 
 func validateCmd() *cobra.Command {
 	var worst int
-	cmd := &cobra.Command{
-		Use:   "validate FILE.csv ...",
+	out := &cobra.Command{
+		Use:   "validate FILE.csv|FOLDER ...",
 		Short: "Plan runs that others have measured, and say how far off the plans are",
 		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var rows []plan.Measured
-			left := map[string]int{}
-			for _, a := range args {
-				f, err := os.Open(a)
-				if err != nil {
-					return requestError{err}
-				}
-				more, skipped, err := plan.ReadMeasured(f)
-				f.Close()
-				if err != nil {
-					return requestError{fmt.Errorf("%s: %w", a, err)}
-				}
-				rows = append(rows, more...)
-				for _, s := range skipped {
-					left[s.Why]++
-				}
+		RunE: func(command *cobra.Command, args []string) error {
+			rows, left, err := readTables(args)
+			if err != nil {
+				return requestError{err}
 			}
 			checked, err := plan.Check(rows)
 			if err != nil {
 				return err
 			}
-			w := cmd.OutOrStdout()
+			w := command.OutOrStdout()
 			for _, s := range plan.Scores(checked) {
 				fmt.Fprintln(w, s)
 			}
@@ -51,7 +40,7 @@ func validateCmd() *cobra.Command {
 			}
 			checked = slices.DeleteFunc(checked, func(c plan.Checked) bool { return c.Untimed })
 			slices.SortFunc(checked, func(a, b plan.Checked) int {
-				return int(math.Copysign(1, math.Abs(b.Error())-math.Abs(a.Error())))
+				return cmp.Compare(math.Abs(b.Error()), math.Abs(a.Error()))
 			})
 			for i, c := range checked {
 				if i == worst {
@@ -67,6 +56,35 @@ func validateCmd() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&worst, "worst", 10, "rows to print, those furthest off first")
-	return cmd
+	out.Flags().IntVar(&worst, "worst", 10, "rows to print, those furthest off first")
+	return out
+}
+
+// readTables reads tables of runs, of a folder all its *.csv, and counts the rows left out by why.
+func readTables(paths []string) (rows []plan.Measured, left map[string]int, err error) {
+	left = map[string]int{}
+	for _, path := range paths {
+		files := []string{path}
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			if files, err = filepath.Glob(filepath.Join(path, "*.csv")); err != nil || len(files) == 0 {
+				return nil, nil, fmt.Errorf("%s: a folder without *.csv", path)
+			}
+		}
+		for _, name := range files {
+			f, err := os.Open(name)
+			if err != nil {
+				return nil, nil, err
+			}
+			more, skipped, err := plan.ReadMeasured(f)
+			f.Close()
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", name, err)
+			}
+			rows = append(rows, more...)
+			for _, s := range skipped {
+				left[s.Why]++
+			}
+		}
+	}
+	return rows, left, nil
 }
