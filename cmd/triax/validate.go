@@ -16,11 +16,11 @@ import (
 
 func validateCmd() *cobra.Command {
 	var worst int
-	out := &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "validate FILE.csv|FOLDER ...",
 		Short: "Plan runs that others have measured, and say how far off the plans are",
 		Args:  cobra.MinimumNArgs(1),
-		RunE: func(command *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			rows, left, err := readTables(args)
 			if err != nil {
 				return requestError{err}
@@ -29,7 +29,7 @@ func validateCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := command.OutOrStdout()
+			w := cmd.OutOrStdout()
 			for _, s := range plan.Scores(checked) {
 				fmt.Fprintln(w, s)
 			}
@@ -56,8 +56,8 @@ func validateCmd() *cobra.Command {
 			return nil
 		},
 	}
-	out.Flags().IntVar(&worst, "worst", 10, "rows to print, those furthest off first")
-	return out
+	cmd.Flags().IntVar(&worst, "worst", 10, "rows to print, those furthest off first")
+	return cmd
 }
 
 // readTables reads tables of runs, of a folder all its *.csv, and counts the rows left out by why.
