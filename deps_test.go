@@ -22,6 +22,7 @@ cpu                    : tensor
 comm                   : mesh tensor
 comm/local             : comm tensor
 comm/mpi               : comm tensor
+comm/staged            : comm tensor
 comm/commtest          : comm tensor
 tensor/devicetest      : tensor
 tensor/alloctest       :
@@ -47,7 +48,7 @@ cuda/nccl/fake         :
 cuda                   : cuda/driver cuda/kernels tensor
 cuda/cubin             : cuda/driver cuda/kernels
 checkpoint hf          : checkpoint/safetensors nn tensor
-train                  : comm comm/local configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint checkpoint/safetensors hf
+train                  : comm comm/local comm/staged configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint checkpoint/safetensors hf
 `
 
 // open rooms may import anything.

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -13,25 +12,11 @@ import (
 	"triax/cuda/emu"
 )
 
-// TestMain: a closed device leaves no goroutine behind, and the emulated libraries no file.
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := goleak.Find(); code == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	if built.dir != "" {
-		if err := os.RemoveAll(built.dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+// TestMain: a closed device leaves no goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var built struct {
 	once sync.Once
-	dir  string
 	m    *Machine
 	err  error
 }
@@ -47,12 +32,9 @@ func testMachine(t testing.TB) *Machine {
 			built.m, built.err = Open(driver.Find(), "")
 			return
 		}
-		if built.dir, built.err = os.MkdirTemp("", "triax-emu-"); built.err != nil {
-			return
-		}
-		var l driver.Libraries
-		if l, built.err = emu.Build(built.dir); built.err == nil {
-			built.m, built.err = Open(l, "")
+		l, kernels, err := emu.Cached()
+		if built.err = err; err == nil {
+			built.m, built.err = Open(l, kernels)
 		}
 	})
 	unbuilt := errors.Is(built.err, emu.ErrNoCompiler) || errors.Is(built.err, driver.ErrAbsent)

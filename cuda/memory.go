@@ -1,9 +1,7 @@
 package cuda
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	"triax/cuda/driver"
 	"triax/tensor"
@@ -85,109 +83,4 @@ func (d *Device) Copy(dst, src *tensor.Tensor) {
 		demand(short[dst.DType] != "" && short[src.DType] != "", "Copy", dst, src)
 		d.flat("copy_"+short[src.DType]+"_"+short[dst.DType], tensor.F32, n, dst, src, n)
 	}
-}
-
-// Upload converts on the host, through pinned memory.
-func (d *Device) Upload(dst *tensor.Tensor, src []float64) {
-	demand(dst.Len() == len(src), "Upload", dst)
-	size := dst.DType.Size()
-	d.upload(dst, func(room []byte, i int) {
-		switch at := room[i%(len(room)/size)*size:]; dst.DType {
-		case tensor.F32:
-			binary.LittleEndian.PutUint32(at, math.Float32bits(float32(src[i])))
-		case tensor.F64:
-			binary.LittleEndian.PutUint64(at, math.Float64bits(src[i]))
-		case tensor.BF16:
-			binary.LittleEndian.PutUint16(at, bf16(src[i]))
-		default:
-			wrongShapes("Upload", dst)
-		}
-	})
-}
-
-// UploadI32 sets an I32 tensor.
-func (d *Device) UploadI32(dst *tensor.Tensor, src []int32) {
-	demand(dst.Len() == len(src) && dst.DType == tensor.I32, "UploadI32", dst)
-	d.upload(dst, func(room []byte, i int) {
-		binary.LittleEndian.PutUint32(room[i%(len(room)/4)*4:], uint32(src[i]))
-	})
-}
-
-// upload fills dst by stretches of the staging memory; set writes element i of all into its place in one.
-func (d *Device) upload(dst *tensor.Tensor, set func(room []byte, i int)) {
-	p, size, n := d.on("Upload", dst), dst.DType.Size(), dst.Len()
-	d.owner.must("upload", func(c *driver.Context) error {
-		each := len(d.staging) / size
-		for lo := 0; lo < n; lo += each {
-			if d.inFlight {
-				if err := c.Sync(); err != nil {
-					return err
-				}
-			}
-			hi := min(n, lo+each)
-			for i := lo; i < hi; i++ {
-				set(d.staging, i)
-			}
-			d.inFlight = true
-			if err := c.CopyIn(p+driver.Pointer(lo*size), d.staging[:(hi-lo)*size]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// Download converts on the host.
-func (d *Device) Download(dst []float64, t *tensor.Tensor) {
-	demand(t.Len() == len(dst) && short[t.DType] != "", "Download", t)
-	d.bytes(t, func(b []byte, lo int) {
-		size := t.DType.Size()
-		for i := range len(b) / size {
-			switch at := b[i*size:]; t.DType {
-			case tensor.F32:
-				dst[lo+i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(at)))
-			case tensor.F64:
-				dst[lo+i] = math.Float64frombits(binary.LittleEndian.Uint64(at))
-			case tensor.BF16:
-				dst[lo+i] = float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(at)) << 16))
-			}
-		}
-	})
-}
-
-// bytes shows t's memory a stretch at a time, each with the number of its first element.
-func (d *Device) bytes(t *tensor.Tensor, see func(b []byte, lo int)) {
-	p, size, n := d.on("Download", t), t.DType.Size(), t.Len()
-	d.owner.must("download", func(c *driver.Context) error {
-		each := len(d.staging) / size
-		for lo := 0; lo < n; lo += each {
-			b := d.staging[:(min(n, lo+each)-lo)*size]
-			if err := c.CopyOut(b, p+driver.Pointer(lo*size)); err != nil {
-				return err
-			}
-			if err := c.Sync(); err != nil { // after it nothing else uses staging either
-				return err
-			}
-			d.inFlight = false
-			see(b, lo)
-		}
-		return nil
-	})
-}
-
-// bf16 rounds to nearest even straight from float64, see bf16_of_double in kernels/copy.cu.
-func bf16(x float64) uint16 {
-	if x != x {
-		return 0x7fc0
-	}
-	f := float32(x)
-	b := math.Float32bits(f)
-	if back := float64(f); back != x && !math.IsInf(back, 0) && b&1 == 0 {
-		if (x > back) == (x > 0) {
-			b++
-		} else {
-			b--
-		}
-	}
-	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }

@@ -36,7 +36,7 @@ func (r *run) gather(ctx context.Context, w *Worker) error {
 	if r.opts.World == nil {
 		return nil
 	}
-	wire, heap := w.wire, w.dev.Heap()
+	wire, heap := w.host, w.hostHeap
 	if wire.Rank() != 0 {
 		raw, err := json.Marshal(r.share(wire.Rank()))
 		if err != nil {

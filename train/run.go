@@ -14,6 +14,7 @@ import (
 	"triax/checkpoint"
 	"triax/comm"
 	"triax/comm/local"
+	"triax/comm/staged"
 	"triax/configs"
 	"triax/cpu"
 	"triax/data"
@@ -255,7 +256,7 @@ func (r *run) rank(ctx context.Context, open func(*tensor.Heap) comm.Transport, 
 	dev := r.device(rank)
 	ledger := &comm.Ledger{}
 	ledger.OnCall = r.recs.onCall(rank)
-	wire := open(dev.Heap())
+	wire := onDevice(dev, open)
 	w, err := newWorker(ctx, r.plan, dev, wire, ledger, r.recorder)
 	if err != nil {
 		dev.Close()
@@ -303,6 +304,14 @@ func (r *run) rank(ctx context.Context, open func(*tensor.Heap) comm.Transport, 
 		return err
 	}
 	return r.gather(ctx, w)
+}
+
+// onDevice is a rank's transport: of the device's memory, by way of the host where Go cannot read that.
+func onDevice(dev tensor.Device, open func(*tensor.Heap) comm.Transport) comm.Transport {
+	if m, ok := dev.(staged.Memory); ok {
+		return staged.New(m, open)
+	}
+	return open(dev.Heap())
 }
 
 // loaded closes the checkpoint that the run goes on from when all ranks of this process have read their parts, so that its files can be removed.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"triax/comm"
+	"triax/comm/staged"
 	"triax/configs"
 	"triax/cp"
 	"triax/data"
@@ -26,6 +27,8 @@ type Worker struct {
 	coord    mesh.Coord
 	dev      tensor.Device
 	wire     comm.Transport
+	host     comm.Transport // of this process's own memory: wire, where the device's is that
+	hostHeap *tensor.Heap   // what host receives into
 	ledger   *comm.Ledger
 	recorder *comm.Recorder // of every call, with [train] verify or where ranks are processes
 	groups   *groups
@@ -57,7 +60,12 @@ func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transp
 	if rec == nil && p.cfg.Train.Verify {
 		rec = comm.NewRecorder(wire.Rank())
 	}
+	w.host, w.hostHeap = wire, dev.Heap()
+	if s, ok := wire.(*staged.Transport); ok {
+		w.host, w.hostHeap = s.Inner()
+	}
 	if w.recorder = rec; rec != nil {
+		w.host = comm.Recorded(w.host, rec)
 		wire = comm.Recorded(wire, w.recorder)
 		w.wire = wire
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -22,15 +23,18 @@ struct worker {
   fibre f;
   emu_thread id;
   state st;
+  bool begun;
   unsigned turn;  // of shuffles: which of two buffers
 };
 
 // block is the one block under way on this thread.
 struct block {
-  std::vector<worker> workers;  // the first n are at work; the rest keep their stacks for later
+  std::vector<worker> workers;  // the first n are at work
+  std::vector<char*> stacks;    // of nobody: a thread takes one when it begins and leaves it when it ends, so that those that never wait use one
   int n;
-  std::vector<int> queue;
+  std::vector<int> queue, released;
   fibre host;
+  const emu_thread* self;
   int now, alive, waiting;
   std::vector<int> in_warp;         // lanes waiting, by warp
   std::vector<int> gone;            // lanes that have left, by warp
@@ -44,14 +48,21 @@ struct block {
   order how;
   std::mt19937_64 dice{1};
   std::string fault;
+  ~block() {
+    for (char* s : stacks) munmap(s, stack_bytes);
+  }
 };
 
-static thread_local block b;
+// The thread's own block. A bare pointer is quick to find; the owner takes it away with the thread.
+static thread_local block* own;
+static thread_local std::unique_ptr<block> owner;
 
 static const size_t guard = 64;
 
 static void release(int from, int to, state was) {
-  std::vector<int> list;
+  block& b = *own;
+  std::vector<int>& list = b.released;
+  list.clear();
   for (int i = from; i < to; i++)
     if (b.workers[i].st == was) {
       b.workers[i].st = ready;
@@ -62,9 +73,10 @@ static void release(int from, int to, state was) {
   b.queue.insert(b.queue.end(), list.begin(), list.end());
 }
 
-static int size_of_warp(int w) { return std::min(32, b.n - 32 * w); }
+static int size_of_warp(int w) { return std::min(32, own->n - 32 * w); }
 
 static void pause(state st) {
+  block& b = *own;
   worker& w = b.workers[b.now];
   w.st = st;
   if (st == at_block) {
@@ -83,6 +95,7 @@ static void pause(state st) {
 }
 
 static void body() {
+  block& b = *own;
   b.entry->call(b.args);
   worker& w = b.workers[b.now];
   w.st = left;
@@ -96,9 +109,10 @@ static void body() {
   __builtin_trap();
 }
 
-static const emu_thread* run_self() { return &b.workers[b.now].id; }
+static const emu_thread* run_self() { return own->self; }
 
 static void* run_shared(int site, size_t bytes) {
+  block& b = *own;
   if (!b.declared[site]) {
     b.declared[site] = true;
     b.room[site].assign(bytes, (char)0xff);
@@ -106,11 +120,12 @@ static void* run_shared(int site, size_t bytes) {
   return b.room[site].data();
 }
 
-static void* run_dynamic() { return b.dynamic.data(); }
+static void* run_dynamic() { return own->dynamic.data(); }
 static void run_block_barrier() { pause(at_block); }
 static void run_warp_barrier() { pause(at_warp); }
 
 static void run_shuffle(const void* value, void* out, size_t bytes, int mask) {
+  block& b = *own;
   worker& w = b.workers[b.now];
   size_t half = (w.turn++ & 1) * 8 * b.n;
   memcpy(&b.shown[half + 8 * b.now], value, bytes);
@@ -122,6 +137,7 @@ static void run_shuffle(const void* value, void* out, size_t bytes, int mask) {
 static const emu_runtime run_time = {run_self, run_shared, run_dynamic, run_block_barrier, run_warp_barrier, run_shuffle};
 
 static void stuck(const char* name, emu_dim at) {
+  block& b = *own;
   int n[4] = {};
   for (int i = 0; i < b.n; i++) n[b.workers[i].st]++;
   char text[300];
@@ -130,8 +146,24 @@ static void stuck(const char* name, emu_dim at) {
   b.fault = text;
 }
 
+// enter lets a thread go on until it waits or ends.
+static void enter(worker& w) {
+  block& b = *own;
+  if (!w.begun) {
+    w.begun = true;
+    if (b.stacks.empty()) b.stacks.push_back(new_stack());
+    w.f.stack = b.stacks.back();
+    b.stacks.pop_back();
+    fibre_start(&w.f, body);
+  }
+  b.self = &w.id;
+  fibre_enter(&b.host, &w.f);
+  if (w.st == left) b.stacks.push_back(w.f.stack);
+}
+
 // run_one runs one block to its end; false leaves the fault.
 static bool run_one(const char* name, emu_dim at, emu_dim size, emu_dim grid) {
+  block& b = *own;
   int n = b.n;
   b.alive = n;
   b.waiting = 0;
@@ -145,7 +177,7 @@ static bool run_one(const char* name, emu_dim at, emu_dim size, emu_dim grid) {
     w.id = {{i % size.x, i / size.x % size.y, i / size.x / size.y}, at, size, grid};
     w.st = at_block;
     w.turn = 0;
-    fibre_start(&w.f, body);
+    w.begun = false;
   }
   release(0, n, at_block);
   for (size_t head = 0; head < b.queue.size();) {
@@ -159,9 +191,11 @@ static bool run_one(const char* name, emu_dim at, emu_dim size, emu_dim grid) {
       b.queue.clear();
       head = 0;
     }
-    fibre_enter(&b.host, &b.workers[b.now].f);
+    enter(b.workers[b.now]);
   }
   if (b.alive > 0) {
+    for (int i = 0; i < n; i++)
+      if (b.workers[i].begun && b.workers[i].st != left) b.stacks.push_back(b.workers[i].f.stack);
     stuck(name, at);
     return false;
   }
@@ -174,6 +208,11 @@ static bool run_one(const char* name, emu_dim at, emu_dim size, emu_dim grid) {
 }
 
 static bool run_grid(const char* name, const emu_entry* entry, const char* args, emu_dim grid, emu_dim size, size_t dynamic, order how) {
+  if (!own) {
+    owner = std::make_unique<block>();
+    own = owner.get();
+  }
+  block& b = *own;
   size_t n = (size_t)size.x * size.y * size.z, blocks = (size_t)grid.x * grid.y * grid.z;
   b.entry = entry;
   b.args = args;

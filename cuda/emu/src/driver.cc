@@ -278,7 +278,7 @@ API cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
     return invalid_value;
   }
   if (run_grid(k->name.c_str(), k->entry, (const char*)extra[1], {gx, gy, gz}, {bx, by, bz}, shared, (order)current->order)) return success;
-  fault = b.fault;
+  fault = own->fault;
   return current->broken = launch_failed;
 }
 

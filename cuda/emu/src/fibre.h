@@ -3,6 +3,12 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+static const size_t stack_bytes = 128 << 10;
+
+static inline char* new_stack() {
+  return (char*)mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
 #if defined(__x86_64__)
 
 // emu_switch keeps what the calling convention says a function must keep, on the stack left behind.
@@ -36,10 +42,7 @@ struct fibre {
   char* stack;
 };
 
-static const size_t stack_bytes = 128 << 10;
-
 static inline void fibre_start(fibre* f, void (*entry)()) {
-  if (!f->stack) f->stack = (char*)mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   void** top = (void**)(f->stack + stack_bytes);
   *--top = nullptr;         // entry never returns; keeps the stack aligned as after a call
   *--top = (void*)entry;
@@ -58,10 +61,7 @@ struct fibre {
   char* stack;
 };
 
-static const size_t stack_bytes = 128 << 10;
-
 static inline void fibre_start(fibre* f, void (*entry)()) {
-  if (!f->stack) f->stack = (char*)mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   getcontext(&f->at);
   f->at.uc_stack.ss_sp = f->stack;
   f->at.uc_stack.ss_size = stack_bytes;
