@@ -94,7 +94,7 @@ func softwareOf(source string, f fields) (software, bool) {
 
 // asIn2021 is an A100 under the software of 2021 and 2022: attention keeps its scores, gradients of data parallelism are fp32.
 func asIn2021(c Cluster) Cluster {
-	c.ScorePasses, c.AttentionRate, c.Efficiency, c.Depth, c.Host, c.GradientBytes = 5.5, 0.37, 0.81, 180, 60*us, 2
+	c.ScorePasses, c.AttentionRate, c.Efficiency, c.Depth, c.Host, c.GradientBytes = 5.8, 0.39, 0.83, 200, 60*us, 2
 	c.Fused, c.LooseLoss = true, true
 	return c
 }
@@ -106,12 +106,12 @@ type rates struct {
 }
 
 var fitted = []rates{
-	{software: "megatron-core", devices: "h100.*|h200|h800", efficiency: 0.66, attention: 0.45, stream: 0.9, tensorHidden: 0.6},
+	{software: "megatron-core", devices: "h100.*|h200|h800", efficiency: 0.66, attention: 0.372, stream: 0.95, tensorHidden: 0.66},
 	{software: "megatron-core", devices: "b200", efficiency: 0.55, efficiency8: 0.5, attention: 0.6},
 	{software: "megatron-core", devices: "gb200-nvl72", efficiency: 0.5, efficiency8: 0.45, attention: 0.6},
 	{software: "megatron-core", devices: "b300|gb300-nvl72", efficiency: 0.55, efficiency8: 0.65, attention: 0.6},
 	{software: "megatron-core without overlap", devices: "b200", efficiency: 0.43, attention: 0.45},
-	{software: "composer", devices: "h100.*|h200|h800", efficiency: 0.6, efficiency8: 0.5, attention: 0.18, host: 80 * us},
+	{software: "composer", devices: "h100.*|h200|h800", efficiency: 0.6, efficiency8: 0.477, attention: 0.171, host: 80 * us},
 	{software: "composer", devices: "a100.*", efficiency: 0.72, attention: 0.3, host: 80 * us},
 	{software: "megatron-deepspeed", devices: "a100.*", efficiency: 0.7, attention: 0.6, stream: 0.5, host: 80 * us},
 	{software: "torchtitan", devices: "h100.*|h200", efficiency: 0.45, efficiency8: 0.5, attention: 0.2, stream: 0.9, host: 80 * us},
