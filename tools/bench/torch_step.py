@@ -4,6 +4,7 @@ The model is written here in the plainest form that PyTorch runs fast: fused qkv
 tanh GELU, tied embedding, AdamW, gradient clipping.
 """
 import argparse
+import json
 import math
 import resource
 import statistics
@@ -65,7 +66,11 @@ class GPT(nn.Module):
 MASK = torch.triu(torch.ones(a.seq, a.seq, dtype=torch.bool), 1)
 model = GPT()
 step_model = torch.compile(model) if a.compile else model
-opt = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1)
+settings = dict(lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1)
+try:
+    opt = torch.optim.AdamW(model.parameters(), fused=True, **settings)
+except (RuntimeError, TypeError):  # releases that fuse on GPUs only
+    opt = torch.optim.AdamW(model.parameters(), **settings)
 times = []
 for i in range(a.steps):
     ids = torch.randint(0, a.vocab, (a.batch, a.seq))
@@ -79,6 +84,5 @@ for i in range(a.steps):
     opt.step()
     times.append(time.perf_counter() - start)
 med = statistics.median(times[2:])
-kind = ("compile" if a.compile else "eager") + ("-bf16" if a.bf16 else "")
-resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-print(f"torch {torch.__version__} {kind}: {a.batch * a.seq / med:.0f} tokens/s, step {1e3 * med:.0f} ms, resident {resident:.2f} GiB, loss {loss.item():.2f}")
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps(dict(version=torch.__version__, step_ms=1e3 * med, tokens_per_s=a.batch * a.seq / med, resident_peak=peak, loss=loss.item())))
