@@ -23,6 +23,7 @@ comm                   : mesh tensor
 comm/local             : comm tensor
 comm/mpi               : comm tensor
 comm/staged            : comm tensor
+comm/nccl              : comm tensor cuda/nccl cuda/driver
 comm/commtest          : comm tensor
 tensor/devicetest      : tensor
 tensor/alloctest       :

@@ -61,7 +61,7 @@ func (g *group) Barrier(ctx context.Context) (comm.Times, error) {
 // call is a collective under way, on the engine's thread.
 type call struct {
 	*group
-	terms
+	comm.Terms
 	dst, src *tensor.Tensor
 	pin      runtime.Pinner
 	met      time.Time
@@ -69,7 +69,7 @@ type call struct {
 	done     chan error
 }
 
-func (g *group) collective(ctx context.Context, t terms, dst, src *tensor.Tensor) (comm.Times, error) {
+func (g *group) collective(ctx context.Context, t comm.Terms, dst, src *tensor.Tensor) (comm.Times, error) {
 	if !g.busy.CompareAndSwap(false, true) {
 		panic(fmt.Sprintf("mpi: group %s: rank %d calls %s while a call of its own is under way", g.name, g.ranks[g.place], t.Kind))
 	}
@@ -82,7 +82,7 @@ func (g *group) collective(ctx context.Context, t terms, dst, src *tensor.Tensor
 		return comm.Times{}, context.Cause(ctx)
 	}
 	start := time.Now()
-	c := &call{group: g, terms: t, dst: dst, src: src, done: make(chan error, 1)}
+	c := &call{group: g, Terms: t, dst: dst, src: src, done: make(chan error, 1)}
 	if dst != nil {
 		dst.Retain()
 		src.Retain()
@@ -102,21 +102,21 @@ func (g *group) collective(ctx context.Context, t terms, dst, src *tensor.Tensor
 
 // meet gathers what all members call.
 func (c *call) meet() {
-	c.put(unsafe.Slice((*byte)(c.group.terms), termsSize))
-	all := unsafe.Add(c.group.terms, termsSize)
+	putTerms(unsafe.Slice((*byte)(c.terms), termsSize), c.Terms)
+	all := unsafe.Add(c.terms, termsSize)
 	c.world.eng.post("Iallgather", func(r *C.tx_handle) C.int {
-		return C.tx_iallgather(c.world.eng.lib.table, c.group.terms, all, termsSize, C.tx_byte, c.comm, r)
+		return C.tx_iallgather(c.world.eng.lib.table, c.terms, all, termsSize, C.tx_byte, c.comm, r)
 	}, func(err error) {
 		if err != nil {
 			c.end(err)
 			return
 		}
 		c.met = time.Now()
-		list := make([]terms, len(c.ranks))
+		list := make([]comm.Terms, len(c.ranks))
 		for i := range list {
 			list[i] = readTerms(unsafe.Slice((*byte)(unsafe.Add(all, i*termsSize)), termsSize))
 		}
-		if err := verdict(c.name, c.ranks, list); err != nil || c.src == nil || max(c.Len, c.result) == 0 {
+		if err := comm.Agree(c.name, c.ranks, list); err != nil || c.src == nil || max(c.Len, c.Result) == 0 {
 			c.end(err)
 			return
 		}

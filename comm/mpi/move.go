@@ -38,14 +38,14 @@ func (c *call) move() {
 	case comm.KindReduceScatter:
 		if c.Len <= maxCount && !c.byRoots() {
 			c.run([]post{{"Ireduce_scatter_block", func(r *C.tx_handle) C.int {
-				return C.tx_ireduce_scatter(lib, src, dst, C.int(c.result), dtype, C.tx_sum, c.comm, r)
+				return C.tx_ireduce_scatter(lib, src, dst, C.int(c.Result), dtype, C.tx_sum, c.comm, r)
 			}}}, c.finish)
 			return
 		}
 		var posts []post
 		for root := range g { // a reduction to each member
-			from := unsafe.Add(src, root*c.result*size)
-			posts = append(posts, each(c.result, func(lo, n int) post {
+			from := unsafe.Add(src, root*c.Result*size)
+			posts = append(posts, each(c.Result, func(lo, n int) post {
 				return post{"Ireduce", func(r *C.tx_handle) C.int {
 					return C.tx_ireduce(lib, unsafe.Add(from, lo*size), unsafe.Add(dst, lo*size), C.int(n), dtype, C.tx_sum, C.int(root), c.comm, r)
 				}}
@@ -54,7 +54,7 @@ func (c *call) move() {
 		c.run(posts, c.finish)
 	case comm.KindAllGather:
 		own := unsafe.Add(dst, c.place*c.Len*size)
-		if c.result <= maxCount {
+		if c.Result <= maxCount {
 			from := src
 			if own == src {
 				from = nil
