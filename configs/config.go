@@ -45,7 +45,7 @@ type TrainConfig struct {
 	EvalEvery    int     `toml:"eval_every"`   // steps between evaluations; 0 means at the end only
 	EvalBatches  int     `toml:"eval_batches"` // held-out batches an evaluation; 0 means none
 	Out          string  `toml:"out"`          // folder of the run; "" means runs/<name>
-	Device       string  `toml:"device"`       // "float32" or "float64"
+	Device       string  `toml:"device"`       // "float32" or "float64": the processor, computing in that type; "cuda": NVIDIA's, in float32
 	Precision    string  `toml:"precision"`    // "full": all in the device's type; "bf16": parameters and activations are bfloat16, sums, gradients and states float32
 	Verify       bool    `toml:"verify"`       // replicas and tied copies are compared after every step
 	Sample       string  `toml:"sample"`       // prompt to continue when training is done; "" means none
@@ -57,6 +57,12 @@ type TrainConfig struct {
 	Timeout      float64 `toml:"timeout"`     // seconds that a call between ranks in other processes may take; 0 means any time
 	Elastic      bool    `toml:"elastic"`     // ranks that are processes may be fewer or more than the mesh has: mesh.dp follows
 }
+
+// DeviceCUDA is the value of train.device for NVIDIA's devices, and MaxHeadCUDA the largest head that they have kernels for.
+const (
+	DeviceCUDA  = "cuda"
+	MaxHeadCUDA = 256
+)
 
 // Values of train.precision.
 const (

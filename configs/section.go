@@ -216,7 +216,7 @@ func (c *Config) checkTrain() (ps Problems) {
 	ps.number("train.temperature", t.Temperature, 0, 1e6, "0.8 is usual, 0 takes the likeliest token")
 	ps.whole("train.log_every", t.LogEvery, 0, maxSteps)
 	ps.number("train.timeout", t.Timeout, 0, 1e7, "600 is usual, 0 turns it off")
-	ps.oneOf("train.device", t.Device, []string{"float32", "float64"})
+	ps.oneOf("train.device", t.Device, []string{"float32", "float64", DeviceCUDA})
 	ps.oneOf("train.precision", t.Precision, []string{PrecisionFull, PrecisionBF16})
 	bf16 := t.Precision == PrecisionBF16
 	ps.add(bf16 && t.Device == "float64", "train.precision", t.Precision, "float64 is the oracle that nothing is rounded for", `use train.device = "float32"`)
@@ -229,5 +229,23 @@ func (c *Config) checkTrain() (ps Problems) {
 	ps.oneOf("cpu.multiply", c.CPU.Multiply, []string{"float", "bf16"})
 	ps.add(c.CPU.Multiply == "bf16" && t.Device == "float64", "cpu.multiply", c.CPU.Multiply,
 		"float64 is not rounded to bfloat16", `use train.device = "float32"`)
+	if t.Device == DeviceCUDA {
+		ps = append(ps, c.checkCUDA()...)
+	}
+	return ps
+}
+
+// checkCUDA: what only the processor does.
+func (c *Config) checkCUDA() (ps Problems) {
+	ps.add(c.CPU.Multiply == "bf16", "cpu.multiply", c.CPU.Multiply, `it is the processor's, and train.device = "cuda"`, `use "float", and train.precision = "bf16"`)
+	ps.add(c.CPU.ThreadsPerRank != 0, "cpu.threads_per_rank", c.CPU.ThreadsPerRank, `it is the processor's, and train.device = "cuda"`, "use 0")
+	ps.add(c.Zero.Offload == zero.OffloadDisk, "zero.offload", c.Zero.Offload, `optimizer state of train.device = "cuda" cannot be mapped from files`, fmt.Sprintf("use %q", zero.OffloadNone))
+	if m := c.Model; m.From == "" && m.Heads > 0 {
+		field, hint := "model.heads", fmt.Sprintf("use %d or more", (m.Width+MaxHeadCUDA-1)/MaxHeadCUDA)
+		if m.HeadDim > 0 {
+			field, hint = "model.head_dim", fmt.Sprintf("use %d", MaxHeadCUDA)
+		}
+		ps.add(headDim(m) > MaxHeadCUDA, field, headDim(m), fmt.Sprintf(`train.device = "cuda" has kernels for heads of up to %d`, MaxHeadCUDA), hint)
+	}
 	return ps
 }

@@ -20,6 +20,15 @@ const (
 	MaxHead = 256
 )
 
+// Heads is the largest size of a head that a device has room for.
+func Heads(info driver.Info) int {
+	n := MaxHead
+	for n > 1 && sharedKeys(n) > info.SharedLimit {
+		n--
+	}
+	return n
+}
+
 // attentionShared is the most shared memory that the kernels ask for: attention_keys with the largest head.
 var attentionShared = sharedKeys(MaxHead)
 

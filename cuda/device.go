@@ -57,6 +57,10 @@ func (m *Machine) Device(opts Options) (*Device, error) {
 		return nil, fmt.Errorf("cuda: device %d: %w", opts.Ordinal, err)
 	}
 	d.owner, d.info = o, info
+	if opts.Float == tensor.BF16 && !Bfloat16(info) {
+		o.stop(func(c *driver.Context) error { return c.Close() })
+		return nil, fmt.Errorf("cuda: %v: no products of bfloat16 before sm_80; it computes in float32", info)
+	}
 	d.heap = tensor.NewHeap(d.allocate, opts.Poison)
 	if err := o.wait(d.prepare); err != nil {
 		d.Close()

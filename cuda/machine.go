@@ -48,6 +48,9 @@ func Open(l driver.Libraries, cache string) (*Machine, error) {
 	return m, nil
 }
 
+// Bfloat16 says whether a device multiplies it: since compute capability 8.0.
+func Bfloat16(info driver.Info) bool { return info.Major >= 8 }
+
 // Devices describes the devices.
 func (m *Machine) Devices() ([]driver.Info, error) { return m.driver.Devices() }
 

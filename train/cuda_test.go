@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -62,31 +63,43 @@ func gpus(t *testing.T, float tensor.DType) func(rank int) tensor.Device {
 // and states. The bound is that of TestFloat32Bound.
 func TestCUDABound(t *testing.T) {
 	open := gpus(t, tensor.F32)
-	for _, family := range []nn.Family{nn.GPT2, nn.Llama} {
-		if testing.Short() && family == nn.GPT2 {
+	for _, x := range []struct {
+		family                  nn.Family
+		experts                 int
+		pp, dp, tp, cp, ep, all int
+		brief                   bool // enough with -short
+	}{
+		{nn.GPT2, 0, 1, 1, 1, 1, 1, 1, false}, {nn.GPT2, 0, 2, 2, 2, 1, 1, 8, true},
+		{nn.Llama, 0, 1, 1, 1, 1, 1, 1, true}, {nn.Llama, 0, 2, 2, 2, 1, 1, 8, false}, {nn.Llama, 0, 1, 1, 1, 2, 1, 2, false}, {nn.Llama, 4, 1, 1, 1, 1, 2, 2, false},
+	} {
+		if testing.Short() && !x.brief {
 			continue
 		}
 		c := base()
 		plainSGD(c)
-		c.Model.Family, c.Model.Tied = family, true
+		c.Model.Family, c.Model.Tied = x.family, true
+		if x.experts > 0 {
+			experts(1, 2)(c)
+		}
 		corpus := letters(t, 17, gridTokens)
 		want := uncut(t, c, corpus)
 		bound := 8 * float64(2*c.Model.Layers+4) * math.Sqrt(gridBatch*gridSequence) * math.Ldexp(1, -24)
-		for _, m := range [][3]int{{1, 1, 1}, {2, 2, 2}} {
-			c := *c
-			c.Mesh.PP, c.Mesh.DP, c.Mesh.TP, c.Zero.Stage, c.Pipeline.Microbatches = m[0], m[1], m[2], 2, 3
-			o := newObserver(c.Train.Steps)
-			res, err := Run(context.Background(), &c, Options{Corpus: corpus, OnWorker: o.attach, Open: open})
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.h.loss, o.h.norm = res.Loss, res.GradNorm
-			d := compare(o.h, want)
-			if d.relative > bound || len(o.disagree) > 0 {
-				t.Errorf("%s %v: relative difference %.3g at %s, bound %.3g; disagreements %v", family, m, d.relative, d.where, bound, o.disagree)
-			}
-			t.Logf("%s pp%d dp%d tp%d: relative difference %.2g at %s, bound %.2g", family, m[0], m[1], m[2], d.relative, d.where, bound)
+		c.Mesh.PP, c.Mesh.DP, c.Mesh.TP, c.Mesh.CP, c.Mesh.EP, c.Zero.Stage, c.Pipeline.Microbatches = x.pp, x.dp, x.tp, x.cp, x.ep, 2, 3
+		o := newObserver(c.Train.Steps)
+		res, err := Run(context.Background(), c, Options{Corpus: corpus, OnWorker: o.attach, Open: open})
+		if err != nil {
+			t.Fatal(err)
 		}
+		if len(res.Memory) != x.all {
+			t.Errorf("%d ranks, want %d", len(res.Memory), x.all)
+		}
+		o.h.loss, o.h.norm = res.Loss, res.GradNorm
+		d := compare(o.h, want)
+		what := fmt.Sprintf("%s experts %d pp%d dp%d tp%d cp%d ep%d", x.family, x.experts, x.pp, x.dp, x.tp, x.cp, x.ep)
+		if d.relative > bound || len(o.disagree) > 0 {
+			t.Errorf("%s: relative difference %.3g at %s, bound %.3g; disagreements %v", what, d.relative, d.where, bound, o.disagree)
+		}
+		t.Logf("%s: relative difference %.2g at %s, bound %.2g", what, d.relative, d.where, bound)
 	}
 }
 

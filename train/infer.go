@@ -14,6 +14,9 @@ import (
 
 // use runs do on every rank of a model that does not learn: ranks hold parameters, and neither gradients nor optimizer states.
 func use(ctx context.Context, cfg *configs.Config, opts Options, corpus *data.Corpus, do func(ctx context.Context, r *run, w *Worker) error) (err error) {
+	if err := openable(cfg, opts); err != nil {
+		return err
+	}
 	p, err := newPlan(cfg)
 	if err != nil {
 		return err

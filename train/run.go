@@ -96,6 +96,9 @@ func runAll(ctx context.Context, cfg *configs.Config, opts Options) (*Result, er
 	if cfg.CPU.Multiply == "bf16" && opts.Open == nil && !cpu.HasBF16() {
 		return nil, errors.New(`cpu.multiply = "bf16": this processor has no AVX512-BF16; use "float"`)
 	}
+	if err := openable(cfg, opts); err != nil {
+		return nil, err
+	}
 	if err := fits(cfg, opts.World); err != nil {
 		return nil, err
 	}
@@ -304,6 +307,14 @@ func (r *run) rank(ctx context.Context, open func(*tensor.Heap) comm.Transport, 
 		return err
 	}
 	return r.gather(ctx, w)
+}
+
+// openable: a device of NVIDIA's is the caller's to open.
+func openable(cfg *configs.Config, opts Options) error {
+	if cfg.Train.Device != configs.DeviceCUDA || opts.Open != nil {
+		return nil
+	}
+	return configs.Problems{{Field: "train.device", Value: fmt.Sprintf("%q", cfg.Train.Device), Rule: "this program opens no NVIDIA device", Hint: "use triax train, or give Options.Open"}}
 }
 
 // onDevice is a rank's transport: of the device's memory, by way of the host where Go cannot read that.

@@ -14,6 +14,7 @@ import (
 
 	"triax/data"
 	"triax/hf"
+	"triax/launch"
 	"triax/nn"
 	"triax/train"
 )
@@ -43,6 +44,11 @@ exactly is refused by name. Training reads the folder itself: [model] from = "DI
 					return requestError{fmt.Errorf("%s: is there already", out)}
 				}
 			}
+			closed, err := openDevices(m.cfg, &m.opts, launch.Place{})
+			if err != nil {
+				return err
+			}
+			defer closed()
 			held, took, err := train.Import(cmd.Context(), m.cfg, m.opts)
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"triax/launch"
 	"triax/train"
 )
 
@@ -41,6 +42,11 @@ func evalCmd() *cobra.Command {
 			if len(texts) > 0 {
 				m.cfg.Data.Source, m.cfg.Data.HeldOut, m.cfg.Data.Format = texts, 0, ""
 			}
+			closed, err := openDevices(m.cfg, &m.opts, launch.Place{})
+			if err != nil {
+				return err
+			}
+			defer closed()
 			e, err := train.Evaluate(cmd.Context(), m.cfg, m.opts)
 			if err != nil {
 				return err
@@ -86,6 +92,11 @@ func sampleCmd() *cobra.Command {
 			}
 			defer func() { err = errors.Join(err, m.close()) }()
 			m.cfg.Train.Sample = strings.Join(args[1:], " ")
+			closed, err := openDevices(m.cfg, &m.opts, launch.Place{})
+			if err != nil {
+				return err
+			}
+			defer closed()
 			text, err := train.Generate(cmd.Context(), m.cfg, m.opts)
 			if err != nil {
 				return err

@@ -25,6 +25,7 @@ var shortFlags = []struct{ name, key, usage string }{
 	{"microbatches", "pipeline.microbatches", "microbatches a step"},
 	{"chunks", "pipeline.chunks", "virtual stages a pipeline rank"},
 	{"steps", "train.steps", "training steps"},
+	{"device", "train.device", "what computes: float32 or float64 (the processor, in that type) or cuda (NVIDIA's)"},
 	{"seed", "train.seed", "seed of weights and of the order of samples"},
 	{"sample", "train.sample", "prompt to continue after training"},
 }
@@ -151,6 +152,11 @@ func (r *runner) train(cmd *cobra.Command, load func(extra ...string) (*configs.
 	if opts.Resume != nil {
 		defer opts.Resume.Close()
 	}
+	closed, err := openDevices(cfg, &opts, r.ranks.place)
+	if err != nil {
+		return nil, err
+	}
+	defer closed()
 	stopProfiles, err := r.prof.start()
 	if err != nil {
 		return nil, err

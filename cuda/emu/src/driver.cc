@@ -14,7 +14,7 @@
 
 #define API extern "C" __attribute__((visibility("default"))) int
 
-enum { success = 0, invalid_value = 1, out_of_memory = 2, not_initialized = 3, invalid_device = 101, invalid_image = 200, invalid_context = 201, not_found = 500, illegal_address = 700, launch_failed = 719 };
+enum { success = 0, invalid_value = 1, out_of_memory = 2, not_initialized = 3, no_device = 100, invalid_device = 101, invalid_image = 200, invalid_context = 201, not_found = 500, illegal_address = 700, launch_failed = 719 };
 
 static const uint64_t device_memory = 4ull << 30;
 
@@ -43,7 +43,10 @@ static std::map<uint64_t, std::pair<uint64_t, device*>> blocks;  // size and own
 static thread_local device* current;
 static thread_local std::string fault;
 
+// TRIAX_EMU_DEVICES=0 plays a driver without a device.
 API cuInit(unsigned) {
+  const char* n = getenv("TRIAX_EMU_DEVICES");
+  if (n && strcmp(n, "0") == 0) return no_device;
   initialized = true;
   return success;
 }
@@ -288,6 +291,7 @@ API cuGetErrorName(int r, const char** s) {
     case invalid_value: *s = "CUDA_ERROR_INVALID_VALUE"; break;
     case out_of_memory: *s = "CUDA_ERROR_OUT_OF_MEMORY"; break;
     case not_initialized: *s = "CUDA_ERROR_NOT_INITIALIZED"; break;
+    case no_device: *s = "CUDA_ERROR_NO_DEVICE"; break;
     case invalid_device: *s = "CUDA_ERROR_INVALID_DEVICE"; break;
     case invalid_image: *s = "CUDA_ERROR_INVALID_IMAGE"; break;
     case invalid_context: *s = "CUDA_ERROR_INVALID_CONTEXT"; break;
