@@ -56,8 +56,13 @@ func (c *streamCall) run() (err error) {
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
 	}
-	return c.f(c.ctx)
+	return c.f(context.WithValue(c.ctx, besideKey{}, true))
 }
+
+type besideKey struct{}
+
+// Beside tells that a call runs on a stream: computation goes on beside it, and a transport that polls should leave it the processor.
+func Beside(ctx context.Context) bool { return ctx.Value(besideKey{}) != nil }
 
 // Do gives a call to the stream. It blocks while the stream is far behind, at most until ctx ends.
 func (s *Stream) Do(ctx context.Context, f func(ctx context.Context) error) *Pending {

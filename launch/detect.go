@@ -13,6 +13,7 @@ type Place struct {
 	LocalSize  int    // 0 where unknown
 	Family     string // of MPI libraries that this launcher serves: "Open MPI", "MPICH", or "" for any
 	MPI        bool   // an MPI world can be formed
+	Bound      bool   // to some of the host's cores, by Open MPI
 }
 
 // String is the line that a run prints at its start.
@@ -69,7 +70,7 @@ next:
 		if r.name == Slurm && env("SLURM_STEP_NUM_TASKS") == "1" {
 			continue // a batch script, or one task: nobody to talk to
 		}
-		p := Place{Rule: r.name, Family: r.family, Local: -1, MPI: r.mpi}
+		p := Place{Rule: r.name, Family: r.family, Local: -1, MPI: r.mpi, Bound: r.name == OpenMPI && env("OMPI_MCA_orte_bound_at_launch") == "1"}
 		for _, x := range []struct {
 			name string
 			to   *int

@@ -28,7 +28,7 @@ func TestArgs(t *testing.T) {
 	for _, c := range []struct {
 		about, want string
 	}{
-		{"mpirun (Open MPI) 4.1.4", "--allow-run-as-root --hostfile hosts -n 4 triax train"},
+		{"mpirun (Open MPI) 4.1.4", "--bind-to none -x TRIAX_LAUNCH --allow-run-as-root --hostfile hosts -n 4 triax train"},
 		{"HYDRA build details:", "-f hosts -n 4 triax train"},
 	} {
 		s := Starter{Family: family(c.about)}

@@ -49,6 +49,9 @@ func family(about string) string {
 func (s Starter) Args(n int, hostFile string, crowded, root bool, command []string) []string {
 	var args []string
 	if s.Family == "Open MPI" {
+		// Where a host has one or two processes it would bind each to one core, which its MPI thread and its computation then share. And hydra passes
+		// all variables on, this one is told to.
+		args = append(args, "--bind-to", "none", "-x", Variable)
 		if root {
 			args = append(args, "--allow-run-as-root")
 		}

@@ -44,7 +44,7 @@ func (p *paper) memory(c Cluster, r int) Memory {
 	case 1:
 		m.Buffers = float64(s) * grad
 	case 2:
-		m.Buffers = largest * grad * 2
+		m.Buffers = float64(p.ranks[r].layout.Open()) * grad
 	case 3:
 		ahead := 1.0
 		if z.Overlap {

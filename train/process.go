@@ -2,11 +2,8 @@ package train
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -49,6 +46,9 @@ func fits(cfg *configs.Config, w World) error {
 // process runs the one rank that this process is. The failure of another ends it, with that one's words.
 func (r *run) process(ctx context.Context) error {
 	w := r.opts.World
+	if err := r.clearFlight(); err != nil {
+		return err
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	over := make(chan struct{})
@@ -154,42 +154,4 @@ func (r *run) missing(ranks []int) string {
 		return strings.Join(silent, " and ") + " does not answer: killed, stopped or cut off"
 	}
 	return "all answer: " + strings.Join(others, "; ")
-}
-
-// Flight is what a rank leaves behind when a run fails: the file flight/rank-N.json of the run's folder.
-type Flight struct {
-	Rank      int             `json:"rank"`
-	Place     string          `json:"place"`
-	Host      string          `json:"host"`
-	Error     string          `json:"error"`
-	Calls     string          `json:"calls"` // the last ones, oldest first
-	Sequences []comm.Sequence `json:"sequences"`
-}
-
-// flightFolder is where in a run's folder flight records are.
-const flightFolder = "flight"
-
-// flight writes this rank's record.
-func (r *run) flight(cause error) error {
-	if r.opts.Folder == "" {
-		return nil
-	}
-	dir := filepath.Join(r.opts.Folder, flightFolder)
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	rank := r.opts.World.Rank()
-	text, err := json.MarshalIndent(Flight{rank, place(r.plan.mesh, rank), host, cause.Error(), r.recorder.String(), r.recorder.Sequences()}, "", " ")
-	if err != nil {
-		return fmt.Errorf("flight record: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("flight record: %w", err)
-	}
-	name := filepath.Join(dir, fmt.Sprintf("rank-%04d.json", rank))
-	if err := errors.Join(os.WriteFile(name+".part", text, 0o644), os.Rename(name+".part", name)); err != nil {
-		return fmt.Errorf("flight record: %w", err)
-	}
-	return nil
 }

@@ -352,7 +352,11 @@ func (r *run) device(rank int) tensor.Device {
 	case r.plan.cfg.Train.Precision == configs.PrecisionBF16:
 		float = tensor.BF16
 	}
-	return cpu.New(cpu.Options{Float: float, Threads: threads, Spin: threads*size <= runtime.GOMAXPROCS(0), HugePages: true, BF16: r.plan.cfg.CPU.Multiply == "bf16"})
+	spin := threads*size <= runtime.GOMAXPROCS(0)
+	if r.opts.World != nil { // what goes on beside computation, streams and the transport's thread, must not wait for its turn among busy goroutines
+		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), threads+2))
+	}
+	return cpu.New(cpu.Options{Float: float, Threads: threads, Spin: spin, HugePages: true, BF16: r.plan.cfg.CPU.Multiply == "bf16"})
 }
 
 func (r *run) after(step int, w *Worker) error {

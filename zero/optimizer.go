@@ -28,6 +28,7 @@ type Optimizer struct {
 	learns  [][]*bucket  // those of them that are not frozen
 	done    []bool       // units whose last gradient of the step has been added
 	flights []flight     // reduce-scatters under way, oldest first
+	aloft   int64        // their elements
 	stream  *comm.Stream // nil without overlap
 	disk    *disk        // nil where optimizer state is in memory
 

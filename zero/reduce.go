@@ -8,8 +8,28 @@ import (
 	"triax/tensor"
 )
 
-// maxInFlight bounds how many reduce-scatters of whole buckets wait on the stream, and so their memory.
-const maxInFlight = 2
+// inFlight bounds the elements of reduce-scatters that wait on the stream, and so their memory: two buckets, or a whole unit's where it has more, since they
+// all become ready together and move while the next unit computes.
+func inFlight(buckets []*bucket, of [][]*bucket) int64 {
+	most := 0
+	for _, b := range learning(buckets) {
+		most = max(most, 2*b.padded)
+	}
+	return max(int64(most), widest(of))
+}
+
+// widest is the elements of the unit with the most that learn.
+func widest(of [][]*bucket) int64 {
+	most := 0
+	for _, list := range of {
+		sum := 0
+		for _, b := range learning(list) {
+			sum += b.padded
+		}
+		most = max(most, sum)
+	}
+	return int64(most)
+}
 
 // flight is a reduce-scatter under way: grad → part, to be added into the bucket's sum.
 type flight struct {
@@ -69,22 +89,23 @@ func (o *Optimizer) scatter(ctx context.Context, b *bucket) error {
 	b.mem.grad = nil
 	b.attach()
 	f.pending = o.lane(o.shards(b)).Do(ctx, func(ctx context.Context) error { return o.shards(b).ReduceScatter(ctx, o.dev, f.part, f.grad) })
-	o.flights = append(o.flights, f)
-	keep := 0
+	o.flights, o.aloft = append(o.flights, f), o.aloft+int64(f.grad.Len())
+	keep := int64(0)
 	if o.stream != nil {
-		keep = maxInFlight
+		keep = inFlight(o.buckets, o.of)
 	}
 	return o.land(ctx, keep)
 }
 
-// land ends the oldest flights until keep are left. Additions are in the order of the flights, overlapped or not.
-func (o *Optimizer) land(ctx context.Context, keep int) error {
-	for len(o.flights) > keep {
+// land ends the oldest flights until at most keep elements are left. Additions are in the order of the flights, overlapped or not.
+func (o *Optimizer) land(ctx context.Context, keep int64) error {
+	for o.aloft > keep {
 		f := o.flights[0]
 		if _, err := f.pending.Wait(ctx); err != nil {
 			return err
 		}
 		o.dev.Add(f.bucket.mem.sum, f.part)
+		o.aloft -= int64(f.grad.Len())
 		f.part.Release()
 		f.grad.Release()
 		o.flights = o.flights[1:]

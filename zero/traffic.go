@@ -82,6 +82,15 @@ func (l *Layout) Largest() int64 {
 	return int64(most)
 }
 
+// Open is the elements of gradients beside the lasting ones at stage 2: those of the unit whose backward runs, and of those on their way.
+func (l *Layout) Open() int64 {
+	open := max(widest(l.of), l.Largest())
+	if l.cfg.Overlap {
+		return open + inFlight(l.buckets, l.of)
+	}
+	return open + l.Largest()
+}
+
 // Traffic is the calls of one step of one data rank. walk yields the passes of the rank's line in order.
 func (l *Layout) Traffic(walk func(do func(Pass, int))) []Line {
 	var gathers, scatters map[*bucket]int64

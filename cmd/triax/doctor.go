@@ -53,7 +53,7 @@ func doctorCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := r.open(cmd.ErrOrStderr()); err != nil {
+			if err := r.open(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 				return r.failed(err)
 			}
 			p := launch.Even(m, max(1, perHost))
@@ -76,6 +76,7 @@ func doctorCmd() *cobra.Command {
 			if r.first() {
 				fmt.Fprint(cmd.OutOrStdout(), p)
 			}
+			defer r.line.Close()
 			return r.world.Close()
 		},
 	}

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"runtime"
+	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,64 +37,77 @@ func launchCmd() *cobra.Command {
 			if !slices.Contains(command, "--ranks") {
 				command = append(command, "--ranks", "mpi")
 			}
-			for again := 0; ; again++ {
-				c := exec.CommandContext(cmd.Context(), s.Path, s.Args(n, hosts, n > runtime.NumCPU(), os.Geteuid() == 0, command)...)
-				c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // the launcher ends its processes
-				c.Stdin, c.Stdout = os.Stdin, cmd.OutOrStdout()
-				heard := &failures{to: cmd.ErrOrStderr(), act: func() { time.AfterFunc(lateness, func() { end(c.Process) }) }}
-				c.Stderr, c.WaitDelay = heard, time.Second
-				err := c.Run()
-				var ended *exec.ExitError
-				if err == nil || !errors.As(err, &ended) {
-					return err
-				}
-				code := ended.ExitCode()
-				if again == restarts || code == exitRequest || code == exitStopped || cmd.Context().Err() != nil {
-					return launchError{code, again}
-				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "triax launch: ended with code %d; restart %d of %d goes on from the newest checkpoint\n", code, again+1, restarts)
-				if !slices.Contains(command, "--resume") {
-					command = append(command, "--resume", "latest")
-				}
-			}
+			job := launch.Job{Starter: s, Ranks: n, HostFile: hosts, Command: command, Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()}
+			return repeated(cmd, job, args, restarts)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().IntVarP(&n, "ranks", "n", 0, "processes, one a rank")
 	cmd.Flags().IntVar(&restarts, "restarts", 0, "how often the processes are started again when they fail, with --resume latest; give train an --out")
-	cmd.Flags().StringVar(&hosts, "hosts", "", "host file, in the launcher's own format")
+	cmd.Flags().StringVar(&hosts, "hosts", "", "host file, in the launcher's own format; after a failure only its hosts that answer are used")
 	cmd.Flags().StringVar(&name, "mpiexec", "", "the launcher: a name or path (default the first of mpiexec, mpirun, mpirun.openmpi, mpiexec.mpich, mpiexec.hydra)")
 	return cmd
 }
 
-// lateness is how long a launcher may take to end after a process has said that it failed. One that has lost a host waits for it for good.
-const lateness = 10 * time.Second
-
-// end asks a launcher to end, and then ends it.
-func end(p *os.Process) {
-	if p.Signal(os.Interrupt) == nil { // else it has ended
-		time.AfterFunc(3*time.Second, func() { _ = p.Kill() })
+// repeated runs a job, and again where it fails and may be started again.
+func repeated(cmd *cobra.Command, whole launch.Job, args []string, restarts int) error {
+	dir, err := os.MkdirTemp("", "triax-launch-")
+	if err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	job := whole
+	for again := 0; ; again++ {
+		err := job.Run(cmd.Context())
+		var ended *launch.Ended
+		if !errors.As(err, &ended) {
+			return err
+		}
+		if again == restarts || ended.Code == exitRequest || ended.Code == exitStopped || cmd.Context().Err() != nil {
+			return launchError{ended, again}
+		}
+		fmt.Fprintf(whole.Err, "triax launch: %v\n", ended)
+		if !slices.Contains(whole.Command, "--resume") {
+			whole.Command = append(whole.Command, "--resume", "latest")
+		}
+		if job, err = remaining(cmd.Context(), whole, args, filepath.Join(dir, "hosts")); err != nil {
+			return err
+		}
+		fmt.Fprintf(whole.Err, "triax launch: restart %d of %d, of %d processes, goes on from the newest checkpoint\n", again+1, restarts, job.Ranks)
 	}
 }
 
-// failures passes on what processes write, and acts at the first line by which one of them says that it failed.
-type failures struct {
-	to  io.Writer
-	act func()
-	was bool
-}
-
-func (f *failures) Write(text []byte) (int, error) {
-	if !f.was && (bytes.HasPrefix(text, []byte("triax: ")) || bytes.Contains(text, []byte("\ntriax: "))) {
-		f.was = true
-		f.act()
+// remaining is a job without the hosts that do not answer, and without the ranks that have no room then.
+func remaining(ctx context.Context, job launch.Job, args []string, file string) (launch.Job, error) {
+	if job.HostFile == "" {
+		return job, nil
 	}
-	return f.to.Write(text)
+	all, err := launch.ReadHosts(job.HostFile)
+	if err != nil {
+		return job, err
+	}
+	there := job.Starter.Reachable(ctx, all)
+	for _, h := range all {
+		if !slices.Contains(there, h) {
+			fmt.Fprintf(job.Err, "triax launch: host %s does not answer, and is left out\n", h.Name)
+		}
+	}
+	if len(there) == len(all) {
+		return job, nil
+	}
+	job.HostFile = file
+	if job.Ranks, err = fewer(args, job.Ranks, room(there)); err != nil {
+		return job, err
+	}
+	return job, job.Starter.WriteHosts(file, there)
 }
 
 // launchError is how the processes ended; what they said has been shown.
-type launchError struct{ code, restarts int }
+type launchError struct {
+	ended    *launch.Ended
+	restarts int
+}
 
 func (e launchError) Error() string {
-	return fmt.Sprintf("the processes ended with code %d, after %d restarts", e.code, e.restarts)
+	return fmt.Sprintf("%v (after %d restarts)", e.ended, e.restarts)
 }

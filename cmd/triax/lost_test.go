@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -105,11 +106,12 @@ func TestStoppedProcess(t *testing.T) {
 	}
 }
 
-// TestLaunchRestarts: triax launch starts the processes again when one is killed, and they go on from the newest checkpoint.
+// TestLaunchRestarts: triax launch names a rank that is killed, and starts the processes again; they go on from the newest checkpoint.
 func TestLaunchRestarts(t *testing.T) {
 	for family, l := range launchers {
 		t.Run(family, func(t *testing.T) {
 			launched(t, family, 1) // skips where there is no launcher
+			lost := regexp.MustCompile(`triax launch: the processes ended with code \d+: rank 1 \(dp0 pp0 tp1\), process \d+ on .*, died`)
 			run := filepath.Join(t.TempDir(), "run")
 			args := lostJob(t, run)
 			for i, a := range args {
@@ -125,7 +127,7 @@ func TestLaunchRestarts(t *testing.T) {
 			if err := syscall.Kill(rankOf(t, run, 1), syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Wait(); err != nil || !strings.Contains(out.String(), "restart 1 of 2") || !strings.Contains(out.String(), "goes on from "+run) || newest(t, run) != 90 {
+			if err := c.Wait(); err != nil || !strings.Contains(out.String(), "restart 1 of 2") || !lost.MatchString(out.String()) || !strings.Contains(out.String(), "goes on from "+run) || newest(t, run) != 90 {
 				t.Errorf("%v, saved %d\n%s", err, newest(t, run), out)
 			}
 		})

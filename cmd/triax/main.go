@@ -53,7 +53,7 @@ func exitCode(err error) int {
 	case errors.As(err, new(stoppedError)):
 		return exitStopped
 	case errors.As(err, &launched):
-		return max(exitFailed, launched.code)
+		return max(exitFailed, launched.ended.Code)
 	case errors.As(err, &config), errors.As(err, &corpus), errors.As(err, &request), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitRequest
 	case errors.Is(err, context.Canceled):

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,8 @@ import (
 type ranks struct {
 	kind  string
 	place launch.Place
-	world *mpi.World // nil where ranks are goroutines
+	world *mpi.World   // nil where ranks are goroutines
+	line  *launch.Line // to the triax launch that started this process, if one did
 }
 
 const (
@@ -36,7 +38,7 @@ func (r *ranks) flags(cmd *cobra.Command) {
 
 // open finds who started this process, and where ranks are processes joins the others. What contradicts is refused: a launcher's processes
 // never train alone, side by side.
-func (r *ranks) open(note io.Writer) error {
+func (r *ranks) open(ctx context.Context, note io.Writer) error {
 	var err error
 	if r.place, err = launch.Detect(os.Getenv); err != nil {
 		return requestError{err}
@@ -57,6 +59,7 @@ func (r *ranks) open(note io.Writer) error {
 	case !p.MPI:
 		return refuse(fmt.Sprintf("%s, which gives MPI nothing to form a world with", p), "use mpirun, mpiexec or srun")
 	}
+	r.line = launch.Call(ctx, p.Rank)
 	if r.world, err = mpi.Open(p.Family, p.LocalSize); err != nil {
 		return fmt.Errorf("--ranks mpi, %s: %w", p, err)
 	}
@@ -65,6 +68,9 @@ func (r *ranks) open(note io.Writer) error {
 	}
 	if r.first() {
 		fmt.Fprintf(note, "%s; %s\n", p, r.world.Library())
+		if p.Bound && runtime.NumCPU() == 1 {
+			fmt.Fprintln(note, "warning: the launcher binds each process to one core, which computation and communication then share; mpirun --bind-to none lets them use all")
+		}
 	}
 	return nil
 }
@@ -134,6 +140,7 @@ func (r *ranks) failed(err error) error {
 		err = silentError{err}
 	}
 	time.Sleep(goodbye)
+	r.line.Close()
 	return err
 }
 

@@ -105,7 +105,7 @@ func (r *runner) flags(cmd *cobra.Command) {
 
 // run trains into a folder, from the checkpoint that resume names: "" for none, the folder itself for the newest one in it.
 func (r *runner) run(cmd *cobra.Command, load func(extra ...string) (*configs.Config, error), name func(*configs.Config) string, resume string) error {
-	if err := r.ranks.open(cmd.ErrOrStderr()); err != nil {
+	if err := r.ranks.open(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 		return r.ranks.failed(err)
 	}
 	res, err := r.train(cmd, load, name, resume)
@@ -113,7 +113,9 @@ func (r *runner) run(cmd *cobra.Command, load func(extra ...string) (*configs.Co
 		return r.ranks.failed(err)
 	}
 	if r.ranks.world != nil {
-		if err := r.ranks.world.Close(); err != nil {
+		err := r.ranks.world.Close()
+		r.ranks.line.Close()
+		if err != nil {
 			return err
 		}
 	}
@@ -133,6 +135,11 @@ func (r *runner) train(cmd *cobra.Command, load func(extra ...string) (*configs.
 	}
 	if cfg, err = r.ranks.fitted(cfg, cmd.ErrOrStderr(), load); err != nil {
 		return nil, err
+	}
+	if r.ranks.world != nil {
+		if m, err := cfg.Mesh.Grid(); err == nil { // else the run says why
+			r.ranks.line.Place(m.Place(r.ranks.world.Rank() % m.Size()))
+		}
 	}
 	opts := train.Options{Folder: name(cfg), OnHost: r.ranks.place.LocalSize}
 	if r.ranks.world != nil {

@@ -21,7 +21,7 @@ type engine struct {
 	size     int
 	cmds     chan func()
 	wake     *int32       // in C memory: ends a poll
-	waiting  atomic.Int32 // goroutines that wait for a note
+	waiting  atomic.Int32 // goroutines of the rank that wait for a call or a note, and do not compute
 	ended    chan struct{}
 	standing int // requests that are always there: receives of notes
 	closing  bool
@@ -38,9 +38,16 @@ type engine struct {
 // room is how many requests may be under way at a time.
 const room = 1 << 15
 
+// How the thread waits for what is under way. While the rank waits too, it polls: for so long as e.spin says after the last news, then between naps. While
+// the rank computes, a call has waited for some time already before the thread naps for a share of that time: it costs the call that share, and
+// computation next to nothing.
 const (
 	pollFor   = 20 * time.Microsecond
 	nap       = 50 * time.Microsecond
+	longNap   = 400 * time.Microsecond
+	napShare  = 8
+	spinAlone = 20 * time.Millisecond // where each process of this host has a core to poll on
+	spinShort = 100 * time.Microsecond
 	lookEvery = 4 * time.Millisecond // when nothing is under way
 )
 
@@ -54,10 +61,10 @@ func start(family string, localRanks int) (*engine, error) {
 		lib: lib, cmds: make(chan func(), 1024), ended: make(chan struct{}), wake: (*int32)(C.calloc(1, 64)),
 		reqs: unsafe.Slice((*C.tx_handle)(C.calloc(room, 8)), room), ends: make([]func(error), 0, room),
 		poll: unsafe.Slice((*C.int)(C.calloc(room, 4)), room), codes: unsafe.Slice((*C.int)(C.calloc(room, 4)), room),
-		spin: 2 * time.Millisecond,
+		spin: spinAlone,
 	}
-	if runtime.NumCPU() < 2*localRanks {
-		e.spin = 100 * time.Microsecond // others need the core more
+	if runtime.NumCPU() < localRanks {
+		e.spin = spinShort // others need the core more
 	}
 	ready := make(chan error)
 	go func() {
@@ -139,10 +146,21 @@ func (e *engine) loop() {
 		}
 		if e.look(pollFor) {
 			quiet = time.Now()
-		} else if time.Since(quiet) > e.spin { // a long transfer, or a peer that is late: computation needs the core too
-			C.tx_sleep(C.int64_t(nap))
+		} else if d := e.rest(time.Since(quiet)); d > 0 {
+			C.tx_sleep(C.int64_t(d))
 		}
 	}
+}
+
+// rest is how long the thread naps when there has been no news for a while.
+func (e *engine) rest(quiet time.Duration) time.Duration {
+	switch {
+	case e.waiting.Load() > 0 && quiet > e.spin:
+		return nap
+	case e.waiting.Load() == 0 && quiet > spinShort:
+		return min(max(nap, quiet/napShare), longNap)
+	}
+	return 0
 }
 
 // look polls once, and ends what has ended.
@@ -211,7 +229,7 @@ func (e *engine) close() error {
 	select {
 	case e := <-err:
 		return e
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute): // others may have more to do at their end
 		return fmt.Errorf("MPI_Finalize does not end")
 	}
 }

@@ -87,6 +87,10 @@ func (g *group) collective(ctx context.Context, t comm.Terms, dst, src *tensor.T
 		dst.Retain()
 		src.Retain()
 	}
+	if !comm.Beside(ctx) {
+		g.world.eng.waiting.Add(1)
+		defer g.world.eng.waiting.Add(-1)
+	}
 	g.world.eng.do(c.meet)
 	select {
 	case err := <-c.done:

@@ -54,6 +54,13 @@ func (c *call) move() {
 		c.run(posts, c.finish)
 	case comm.KindAllGather:
 		own := unsafe.Add(dst, c.place*c.Len*size)
+		if c.inPieces() {
+			if own != src {
+				copyBytes(own, src, c.Len*size)
+			}
+			c.flow(c.gatherPieces(dst, dtype), c.finish)
+			return
+		}
 		if c.Result <= maxCount {
 			from := src
 			if own == src {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	var err error
-	if mine, err = start(os.Getenv(child), 8); err != nil {
+	if mine, err = start(os.Getenv(child), onHost()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -46,6 +47,15 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// onHost is how many children there are.
+func onHost() int {
+	n, err := strconv.Atoi(os.Getenv("OMPI_COMM_WORLD_LOCAL_SIZE") + os.Getenv("MPI_LOCALNRANKS"))
+	if err != nil {
+		return 8
+	}
+	return n
 }
 
 // under runs this binary's tests of a name as so many processes of each family.
@@ -120,7 +130,8 @@ func TestChildChunks(t *testing.T) {
 		t.Skip("run by TestChunks")
 	}
 	defer func(n int) { maxCount = n }(maxCount)
-	maxCount = 333
+	defer func(n int) { pieceBytes = n }(pieceBytes)
+	maxCount, pieceBytes = 333, 200
 	commtest.RunCollectives(t, opened, tensor.F32, tensor.F64)
 	commtest.RunMessages(t, opened)
 }

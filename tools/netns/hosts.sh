@@ -3,7 +3,7 @@
 #
 #   hosts.sh up N [QDISC]     make N hosts; QDISC shapes what each sends: "netem delay 200us rate 1gbit", or where the kernel has no
 #                             netem "tbf rate 1gbit burst 64kb latency 50ms"
-#   hosts.sh run MPIRUN-ARGS  mpirun (Open MPI) over the hosts of a host file, from h1
+#   hosts.sh run MPIRUN-ARGS  mpirun (Open MPI) over the hosts of a host file, from h1; unbound, since each host would bind its first process to the one core 0
 #   hosts.sh cut N | mend N   take host N's link down, or up again
 #   hosts.sh down             remove all
 #
@@ -35,13 +35,14 @@ up)
 run)
   shift
   exec ip netns exec triax-h1 unshare -u sh -c 'hostname 10.77.0.1; exec "$@"' sh \
-    mpirun.openmpi --allow-run-as-root --mca plm_rsh_agent "$here/agent.sh" --mca btl tcp,vader,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 "$@"
+    mpirun.openmpi --allow-run-as-root --bind-to none --mca plm_rsh_agent "$here/agent.sh" --mca btl tcp,vader,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 "$@"
   ;;
 cut) ip link set "txv${2:?which host}" down ;;
 mend) ip link set "txv${2:?which host}" up ;;
 down)
   for ns in $(hosts); do
     ip netns pids "$ns" | xargs -r kill -9
+    ip link del "txv${ns#triax-h}" 2>/dev/null || true # or its name stays taken for a while
     ip netns del "$ns"
   done
   ip link del triax-br 2>/dev/null || true
