@@ -4,7 +4,7 @@ GO ?= go
 # The header of NVIDIA's management library marks much of itself as old; the warnings would hide others.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: cuda-kernels build run test race lint manifests golden bench cover fuzz nightly
+.PHONY: cuda-kernels build run test race lint manifests golden bench cover fuzz nightly cuda-check cuda-check-build
 
 build:
 	$(GO) build -o bin/triax ./cmd/triax
@@ -52,6 +52,16 @@ fuzz:
 	$(GO) test -fuzz FuzzImport -fuzztime 30s ./dialect
 	$(GO) test -run xxx -fuzz FuzzTrace -fuzztime 30s ./report
 	$(GO) test -run xxx -fuzz FuzzMetrics -fuzztime 30s ./report
+
+# Proves and measures the NVIDIA device, in eight minutes; without one it says so and stops with an error. What it builds needs no Go where it runs: carry the
+# tree and start bin/cuda-check in it.
+cuda-check: cuda-check-build
+	./bin/cuda-check
+
+cuda-check-build:
+	$(GO) build -o bin/cuda-check ./cmd/cuda-check
+	$(GO) test -c -o bin/tests/cuda.test ./cuda
+	$(GO) test -c -o bin/tests/train.test ./train
 
 # A thousand random meshes.
 nightly:

@@ -56,10 +56,7 @@ func (m *Machine) Devices() ([]driver.Info, error) { return m.driver.Devices() }
 
 // compile is a file's module for an architecture.
 func (m *Machine) compile(file string, bf16 bool, arch string) ([]byte, error) {
-	source, options := kernels.Source(file), []string{"--gpu-architecture=" + arch, "--std=c++17", "--fmad=true"}
-	if bf16 {
-		options = append(options, "-DSTORE_BF16")
-	}
+	source, options := kernels.Source(file), kernels.Options(arch, bf16)
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %v %v\n%s", m.compiler.Path, m.compiler.Version, options, source)
 	key := hex.EncodeToString(h.Sum(nil))
@@ -115,4 +112,9 @@ func keep(path string, b []byte) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
+}
+
+// String prints the libraries: "driver 12.9 of libcuda.so.1, compiler 12.9 of ..., products 120900 of ...".
+func (m *Machine) String() string {
+	return fmt.Sprintf("driver %v of %s, compiler %v of %s, products %d of %s", m.driver.Version, m.driver.Path, m.compiler.Version, m.compiler.Path, m.blas.Version, m.blas.Path)
 }

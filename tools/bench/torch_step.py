@@ -19,6 +19,7 @@ for name, default in dict(layers=6, width=384, heads=6, vocab=50304, seq=64, bat
     p.add_argument("--" + name, type=int, default=default)
 p.add_argument("--compile", action="store_true")
 p.add_argument("--bf16", action="store_true")
+p.add_argument("--device", default="cpu")
 a = p.parse_args()
 torch.manual_seed(1)
 
@@ -56,15 +57,23 @@ class GPT(nn.Module):
         nn.init.normal_(self.tok.weight, std=0.02)
 
     def forward(self, ids, targets):
-        x = self.tok(ids) + self.pos(torch.arange(ids.shape[1]))
+        x = self.tok(ids) + self.pos(torch.arange(ids.shape[1], device=ids.device))
         for b in self.blocks:
             x = b(x)
         logits = F.linear(self.norm(x), self.tok.weight)
         return F.cross_entropy(logits.view(-1, a.vocab), targets.view(-1))
 
 
-MASK = torch.triu(torch.ones(a.seq, a.seq, dtype=torch.bool), 1)
-model = GPT()
+
+
+def done():
+    """Waits for the device, so that a time is that of the work."""
+    if a.device == "cuda":
+        torch.cuda.synchronize()
+
+
+MASK = torch.triu(torch.ones(a.seq, a.seq, dtype=torch.bool), 1).to(a.device)
+model = GPT().to(a.device)
 step_model = torch.compile(model) if a.compile else model
 settings = dict(lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1)
 try:
@@ -73,15 +82,17 @@ except (RuntimeError, TypeError):  # releases that fuse on GPUs only
     opt = torch.optim.AdamW(model.parameters(), **settings)
 times = []
 for i in range(a.steps):
-    ids = torch.randint(0, a.vocab, (a.batch, a.seq))
-    targets = torch.randint(0, a.vocab, (a.batch, a.seq))
+    ids = torch.randint(0, a.vocab, (a.batch, a.seq)).to(a.device)
+    targets = torch.randint(0, a.vocab, (a.batch, a.seq)).to(a.device)
+    done()
     start = time.perf_counter()
     opt.zero_grad(set_to_none=True)
-    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=a.bf16):
+    with torch.autocast(a.device, dtype=torch.bfloat16, enabled=a.bf16):
         loss = step_model(ids, targets)
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     opt.step()
+    done()
     times.append(time.perf_counter() - start)
 med = statistics.median(times[2:])
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
