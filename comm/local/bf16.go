@@ -11,8 +11,8 @@ import (
 func (m *member) reduceBF16() {
 	calls := m.group.calls
 	own := &calls[m.place]
-	if m.scratch.f32 == nil {
-		m.scratch.f32 = make([]float32, block)
+	if m.scratch.f32.acc == nil {
+		m.scratch.f32.acc = make([]float32, block)
 	}
 	if m.scratch.wide == nil {
 		m.scratch.wide = make([]float32, block)
@@ -22,16 +22,23 @@ func (m *member) reduceBF16() {
 		combine = maximum[float32]
 	}
 	lo, hi := m.slice()
+	base := 0
+	if own.kind == comm.KindReduceScatter {
+		base = lo
+	}
+	if own.op == comm.Sum && len(calls) > 1 {
+		lo = whole(m, &m.scratch.bf16, sumBF16, lo, hi, base)
+	}
 	for at := lo; at < hi; at += block {
 		end := min(hi, at+block)
-		acc, x := m.scratch.f32[:end-at], m.scratch.wide[:end-at]
+		acc, x := m.scratch.f32.acc[:end-at], m.scratch.wide[:end-at]
 		widen(acc, tensor.Slice[uint16](calls[0].src)[at:end])
 		for i := 1; i < len(calls); i++ {
 			widen(x, tensor.Slice[uint16](calls[i].src)[at:end])
 			combine(acc, acc, x)
 		}
 		if own.kind == comm.KindReduceScatter {
-			narrow(tensor.Slice[uint16](own.dst)[at-lo:end-lo], acc)
+			narrow(tensor.Slice[uint16](own.dst)[at-base:end-base], acc)
 			continue
 		}
 		for i := range calls {

@@ -36,7 +36,7 @@ func play(t *testing.T, size int, f func(ctx context.Context, rank int, m comm.C
 // all-reduced or reduce-scattered.
 func TestOrderOfPlaces(t *testing.T) {
 	for size := 2; size <= 5; size++ {
-		for _, part := range []int{1, 31, 33, 1000, 5003} {
+		for _, part := range []int{1, 31, 33, 1000, 5003, 40007} {
 			n := size * part
 			inputs := make([][]float32, size)
 			want := make([]float32, n)

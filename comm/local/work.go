@@ -5,10 +5,12 @@ import (
 	"triax/tensor"
 )
 
-// scratch is a member's block of partial sums, made at the first use.
+// scratch is what a member needs beside the tensors.
 type scratch struct {
-	f32, wide []float32
-	f64       []float64
+	f32  room[float32]
+	f64  room[float64]
+	bf16 room[uint16]
+	wide []float32
 }
 
 // work is this member's slice of a collective, between the two meetings.
@@ -19,9 +21,9 @@ func (m *member) work() {
 	}
 	switch c.src.DType {
 	case tensor.F32:
-		work(m, &m.scratch.f32, kernels[float32]{addF32, maximum[float32]})
+		work(m, &m.scratch.f32, kernels[float32]{addF32, maximum[float32], sumF32})
 	case tensor.F64:
-		work(m, &m.scratch.f64, kernels[float64]{addF64, maximum[float64]})
+		work(m, &m.scratch.f64, kernels[float64]{addF64, maximum[float64], sumF64})
 	case tensor.BF16:
 		if c.kind == comm.KindAllReduce || c.kind == comm.KindReduceScatter {
 			m.reduceBF16()
@@ -33,18 +35,14 @@ func (m *member) work() {
 	}
 }
 
-func work[T float](m *member, acc *[]T, k kernels[T]) {
+func work[T float](m *member, room *room[T], k kernels[T]) {
 	c := &m.group.calls[m.place]
 	switch c.kind {
 	case comm.KindAllReduce, comm.KindReduceScatter:
-		if *acc == nil {
-			*acc = make([]T, block)
+		if room.acc == nil {
+			room.acc = make([]T, block)
 		}
-		combine := k.add
-		if c.op == comm.Max {
-			combine = k.max
-		}
-		reduce(m, *acc, combine)
+		reduce(m, room, k)
 	default:
 		move[T](m)
 	}
