@@ -46,7 +46,7 @@ cuda/driver cuda/kernels :
 cuda/emu               : cuda/driver
 cuda/nvml cuda/nccl    : cuda/driver
 cuda/nccl/fake         :
-cuda                   : cuda/driver cuda/kernels tensor
+cuda                   : comm/nccl cuda/driver cuda/kernels tensor
 cuda/cubin             : cuda/driver cuda/kernels
 checkpoint hf          : checkpoint/safetensors nn tensor
 train                  : comm comm/local comm/staged configs cp cpu data ep mesh nn optim pp schedule tensor tp zero checkpoint checkpoint/safetensors hf

@@ -26,6 +26,12 @@ type World interface {
 	Cause() error
 }
 
+// DeviceWorld is a World whose transport carries the memory of the devices themselves, and what ranks say of a run beside it.
+type DeviceWorld interface {
+	World
+	Host(heap *tensor.Heap) comm.Transport
+}
+
 // fits: a world has a process for every rank of the mesh.
 func fits(cfg *configs.Config, w World) error {
 	if w == nil || w.Size() == cfg.Mesh.World() {

@@ -259,7 +259,7 @@ func (r *run) rank(ctx context.Context, open func(*tensor.Heap) comm.Transport, 
 	dev := r.device(rank)
 	ledger := &comm.Ledger{}
 	ledger.OnCall = r.recs.onCall(rank)
-	wire := onDevice(dev, open)
+	wire := r.onDevice(dev, open)
 	w, err := newWorker(ctx, r.plan, dev, wire, ledger, r.recorder)
 	if err != nil {
 		dev.Close()
@@ -317,13 +317,27 @@ func openable(cfg *configs.Config, opts Options) error {
 	return configs.Problems{{Field: "train.device", Value: fmt.Sprintf("%q", cfg.Train.Device), Rule: "this program opens no NVIDIA device", Hint: "use triax train, or give Options.Open"}}
 }
 
-// onDevice is a rank's transport: of the device's memory, by way of the host where Go cannot read that.
-func onDevice(dev tensor.Device, open func(*tensor.Heap) comm.Transport) comm.Transport {
+// onDevice is a rank's transport: of the device's memory, by way of the host where Go cannot read that and the world does not carry it.
+func (r *run) onDevice(dev tensor.Device, open func(*tensor.Heap) comm.Transport) comm.Transport {
+	if w, carries := r.opts.World.(DeviceWorld); carries {
+		heap := tensor.NewHeap(nil, false)
+		return &besideHost{open(dev.Heap()), w.Host(heap), heap}
+	}
 	if m, ok := dev.(staged.Memory); ok {
 		return staged.New(m, open)
 	}
 	return open(dev.Heap())
 }
+
+// besideHost is a transport of devices' memory with one of host memory beside it.
+type besideHost struct {
+	comm.Transport
+	host comm.Transport
+	heap *tensor.Heap
+}
+
+// Inner is the transport of host memory, and the heap it receives into.
+func (t *besideHost) Inner() (comm.Transport, *tensor.Heap) { return t.host, t.heap }
 
 // loaded closes the checkpoint that the run goes on from when all ranks of this process have read their parts, so that its files can be removed.
 func (r *run) loaded() error {

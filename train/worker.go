@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"triax/comm"
-	"triax/comm/staged"
 	"triax/configs"
 	"triax/cp"
 	"triax/data"
@@ -61,7 +60,9 @@ func newWorker(ctx context.Context, p *plan, dev tensor.Device, wire comm.Transp
 		rec = comm.NewRecorder(wire.Rank())
 	}
 	w.host, w.hostHeap = wire, dev.Heap()
-	if s, ok := wire.(*staged.Transport); ok {
+	if s, ok := wire.(interface {
+		Inner() (comm.Transport, *tensor.Heap)
+	}); ok {
 		w.host, w.hostHeap = s.Inner()
 	}
 	if w.recorder = rec; rec != nil {

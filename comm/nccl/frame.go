@@ -32,6 +32,7 @@ const (
 	kindRefused = "refused" // a hello that contradicts others
 	kindMeet    = "meet"    // to the hub: here; from it: all are
 	kindMessage = "message" // to the hub: ready to be sent; from it: go
+	kindData    = "data"    // a message of host memory, with it
 	kindStop    = "stop"
 	kindAsk     = "ask"
 	kindAnswer  = "answer"

@@ -146,7 +146,7 @@ func (h *Hub) hear(rank int, f frame) {
 		h.to(f.To, f)
 	case kindStop:
 		h.toAllBut(rank, f)
-	case kindAsk, kindAnswer:
+	case kindData, kindAsk, kindAnswer:
 		h.to(f.To, f)
 	}
 }

@@ -57,6 +57,8 @@ func (w *World) hear(f frame) {
 			return
 		}
 		w.eng.do(func() { w.start(f) })
+	case kindData:
+		w.deliver(f)
 	case kindStop:
 		w.fail(&RemoteError{f.From, f.Text})
 	case kindAsk:

@@ -44,6 +44,7 @@ type World struct {
 
 	heard  sync.WaitGroup
 	heap   *tensor.Heap
+	once   sync.Once
 	heaped chan struct{} // closed when there is a heap for messages
 	failed chan struct{} // closed when another rank has failed
 	over   chan struct{} // closed when this rank's transport is over, for whatever cause
@@ -53,6 +54,7 @@ type World struct {
 	end     error // of everything
 	changed chan struct{}
 	lines   map[sender][]arrived
+	data    map[sender][]hostMessage
 	state   func() string
 	turn    int
 	answers map[int]string
@@ -78,7 +80,7 @@ func Open(ctx context.Context, o Options) (*World, error) {
 	}
 	w := &World{
 		o: o, parts: map[string]*channel{}, meets: map[string]*meet{}, outbox: map[int]*outgoing{}, heaped: make(chan struct{}), failed: make(chan struct{}),
-		over: make(chan struct{}), changed: make(chan struct{}), lines: map[sender][]arrived{}, state: func() string { return "" },
+		over: make(chan struct{}), changed: make(chan struct{}), lines: map[sender][]arrived{}, data: map[sender][]hostMessage{}, state: func() string { return "" },
 	}
 	var err error
 	if w.link, err = dial(ctx, o); err != nil {
@@ -190,10 +192,12 @@ func (w *World) meet(name string, ranks []int, body []byte, m *meet) {
 func (w *World) Size() int { return w.o.Size }
 func (w *World) Rank() int { return w.o.Rank }
 
-// Transport is this rank's end. Received messages become tensors of heap.
+// Transport is this rank's end. Received messages become tensors of heap; a world has one.
 func (w *World) Transport(heap *tensor.Heap) comm.Transport {
-	w.heap = heap
-	close(w.heaped)
+	w.once.Do(func() {
+		w.heap = heap
+		close(w.heaped)
+	})
 	return &transport{w}
 }
 

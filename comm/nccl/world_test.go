@@ -243,3 +243,40 @@ func TestMeeting(t *testing.T) {
 		t.Errorf("no hub: %v", err)
 	}
 }
+
+// TestHost: host memory goes by way of the hub, tag by tag, and what is not what was wanted is refused with both named.
+func TestHost(t *testing.T) {
+	all := opened(t, 2, false, false)
+	heaps := []*tensor.Heap{tensor.NewHeap(nil, true), tensor.NewHeap(nil, true)}
+	from, to := all[0].Host(heaps[0]), all[1].Host(heaps[1])
+	for micro := range 3 {
+		x := heaps[0].New(tensor.Buffers, tensor.I32, 2, 3)
+		for i := range x.I32() {
+			x.I32()[i] = int32(10*micro + i - 5)
+		}
+		if _, err := from.Send(t.Context(), 1, comm.Tag{Kind: 9, Micro: micro}, x).Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := comm.Spec{Kind: tensor.Buffers, DType: tensor.I32, Shape: []int{2, 3}}
+	for _, micro := range []int{2, 0} {
+		x, _, err := to.Recv(t.Context(), 0, comm.Tag{Kind: 9, Micro: micro}, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, last := fmt.Sprint(x.I32()), int32(10*micro); got != fmt.Sprint([]int32{last - 5, last - 4, last - 3, last - 2, last - 1, last}) {
+			t.Errorf("message %d: %v", micro, got)
+		}
+		x.Release()
+	}
+	want.Shape = []int{6}
+	if _, _, err := to.Recv(t.Context(), 0, comm.Tag{Kind: 9, Micro: 1}, want); err == nil || !strings.Contains(err.Error(), "it is int32[2 3], want int32[6]") {
+		t.Errorf("another shape: %v", err)
+	}
+	if heaps[0].Total().Now != 0 || heaps[1].Total().Now != 0 {
+		t.Error("memory is left")
+	}
+	if _, err := to.Join(t.Context(), "host", []int{0, 1}); err == nil {
+		t.Error("a group of host memory")
+	}
+}

@@ -35,6 +35,8 @@
   F(cuEventCreate, (void**, unsigned))                                                                                                 \
   F(cuEventRecord, (void*, void*))                                                                                                     \
   F(cuEventSynchronize, (void*))                                                                                                       \
+  F(cuEventQuery, (void*))                                                                                                             \
+  F(cuStreamWaitEvent, (void*, void*, unsigned))                                                                                       \
   F(cuEventDestroy_v2, (void*))                                                                                                        \
   F(cuGetErrorName, (int, const char**))                                                                                               \
   F(cuGetErrorString, (int, const char**))

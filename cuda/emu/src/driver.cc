@@ -125,6 +125,8 @@ API cuEventCreate(void** e, unsigned) {
 }
 API cuEventRecord(void*, void*) { return current ? current->broken.load() : invalid_context; }
 API cuEventSynchronize(void*) { return current ? current->broken.load() : invalid_context; }
+API cuEventQuery(void*) { return current ? current->broken.load() : invalid_context; }
+API cuStreamWaitEvent(void*, void*, unsigned) { return current ? current->broken.load() : invalid_context; }
 API cuEventDestroy_v2(void* e) {
   free(e);
   return success;

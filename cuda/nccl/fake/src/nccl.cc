@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -63,6 +64,10 @@ struct Queue {
     }
   }
 };
+
+struct Stream;
+std::mutex streams_m;
+std::set<void*> streams;  // ours; with any other, the caller waits until a group is done, as where work is done when it is given
 
 struct Stream {
   std::shared_ptr<Queue> queue;
@@ -313,7 +318,13 @@ int end_group() {
   return pending ? in_progress : ok;
 }
 
+bool ours(void* stream) {
+  std::lock_guard<std::mutex> l(streams_m);
+  return streams.count(stream);
+}
+
 int add(int kind, const void* send, void* recv, size_t count, int type, int reduction, int peer, Comm* c, Stream* s) {
+  if (!ours(s)) s = nullptr;
   if (!depth) {
     depth++;
     int r = add(kind, send, recv, count, type, reduction, peer, c, s);
@@ -516,11 +527,19 @@ void* fake_stream(int device) {
     if (!q) q = std::make_shared<Queue>();
     s->queue = q;
   }
+  std::lock_guard<std::mutex> ls(streams_m);
+  streams.insert(s);
   return s;
 }
 
 long fake_given(void* stream) { return ((Stream*)stream)->given; }
 long fake_done(void* stream) { return ((Stream*)stream)->done; }
 
-void fake_end(void* stream) { delete (Stream*)stream; }
+void fake_end(void* stream) {
+  {
+    std::lock_guard<std::mutex> l(streams_m);
+    streams.erase(stream);
+  }
+  delete (Stream*)stream;
+}
 }
