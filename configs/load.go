@@ -14,8 +14,8 @@ import (
 const MaxFile = 1 << 20
 
 // Load reads a file over Default, then the overrides ("section.key=value") in order, and validates the result.
-// path "" means no file. Everything wrong comes back at once as Problems; any other error is one of reading.
-func Load(path string, overrides []string) (*Config, error) {
+// path "" means no file. Everything wrong, with what the checks find, comes back at once as Problems; any other error is one of reading.
+func Load(path string, overrides []string, checks ...func(*Config) Problems) (*Config, error) {
 	var text []byte
 	if path != "" {
 		var err error
@@ -23,7 +23,7 @@ func Load(path string, overrides []string) (*Config, error) {
 			return nil, err
 		}
 	}
-	return Parse(text, overrides)
+	return Parse(text, overrides, checks...)
 }
 
 func read(path string) ([]byte, error) {
@@ -43,7 +43,7 @@ func read(path string) ([]byte, error) {
 }
 
 // Parse is Load for text in memory.
-func Parse(text []byte, overrides []string) (*Config, error) {
+func Parse(text []byte, overrides []string, checks ...func(*Config) Problems) (*Config, error) {
 	var problems Problems
 	c := Default()
 	var doc map[string]any
@@ -57,6 +57,9 @@ func Parse(text []byte, overrides []string) (*Config, error) {
 		problems = append(problems, c.override(o)...)
 	}
 	problems = problems.with(c.check())
+	for _, check := range checks {
+		problems = append(problems, check(c)...)
+	}
 	if len(problems) > 0 {
 		return nil, problems
 	}

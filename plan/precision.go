@@ -1,6 +1,17 @@
 package plan
 
-import "triax/configs"
+import (
+	"errors"
+
+	"triax/configs"
+)
+
+// CheckCluster is what is wrong with the cluster of a configuration, to be said beside what else is.
+func CheckCluster(cfg *configs.Config) (ps configs.Problems) {
+	_, err := ClusterOf(cfg.Cluster)
+	errors.As(err, &ps)
+	return ps
+}
 
 // ClusterFor is the cluster that a configuration names. Where its section does not say otherwise, a device that would compute in fp32 follows
 // train.precision.

@@ -64,14 +64,14 @@ func Search(ctx context.Context, base *configs.Config, c Cluster, l Limits) (*Fo
 			Hint: "choose a number that shares factors with model.layers, model.heads and train.batch"}}
 	}
 	s := &searching{Limits: l, found: found, list: list}
-	g, ctx := errgroup.WithContext(ctx)
+	g, inside := errgroup.WithContext(ctx)
 	for range cmp.Or(l.Workers, runtime.GOMAXPROCS(0)) {
-		g.Go(func() error { return s.work(ctx, NewPlanner(c, &schedules)) })
+		g.Go(func() error { return s.work(inside, NewPlanner(c, &schedules)) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	fits, misses := s.fits, s.misses
+	fits := s.fits
 	slices.SortFunc(fits, func(a, b Choice) int { return better(a.Plan, b.Plan) })
 	found.Best = fits
 	if l.Keep > 0 {
@@ -84,19 +84,42 @@ func Search(ctx context.Context, base *configs.Config, c Cluster, l Limits) (*Fo
 			least = m
 		}
 	}
-	if len(fits) == 0 && len(misses) > 0 {
-		m := slices.MaxFunc(misses, func(a, b Choice) int {
-			switch {
-			case a.Plan.Room < b.Plan.Room:
-				return -1
-			case a.Plan.Room > b.Plan.Room:
-				return 1
-			}
-			return 0
-		})
-		found.Missed = &m
+	if len(fits) == 0 {
+		if err := s.nearest(ctx, NewPlanner(c, &schedules)); err != nil {
+			return nil, err
+		}
 	}
 	return found, nil
+}
+
+// nearest finds the layout that misses least where none fits: by what each holds at least, until that exceeds what the best so far holds.
+func (s *searching) nearest(ctx context.Context, pl *Planner) error {
+	held := func(x Choice) float64 { return x.Plan.Memory[x.Plan.Worst].Peak }
+	for _, x := range s.misses {
+		if s.found.Missed == nil || held(x) < held(*s.found.Missed) {
+			s.found.Missed = &x
+		}
+	}
+	list := slices.Clone(s.list)
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(a.bytes, b.bytes) })
+	for _, x := range list {
+		if s.found.Missed != nil && x.bytes >= held(*s.found.Missed) {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		p, err := pl.Plan(x.cfg)
+		if err != nil {
+			return fmt.Errorf("%s: %w", label(x.cfg), err)
+		}
+		p.Step.Timeline = nil
+		s.found.Tried++
+		if m := (Choice{x.cfg, p}); s.found.Missed == nil || held(m) < held(*s.found.Missed) {
+			s.found.Missed = &m
+		}
+	}
+	return nil
 }
 
 // bounded orders layouts by the least time that they can take.
@@ -165,8 +188,7 @@ func (s *searching) hopeless(x candidate) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x.bytes > s.Memory {
-		// One that misses least is wanted where none fits.
-		return len(s.fits) > 0 || len(s.misses) > 0
+		return true
 	}
 	if s.Keep == 0 || len(s.fastest) < s.Keep || x.seconds <= s.fastest[len(s.fastest)-1] {
 		return false

@@ -113,6 +113,10 @@ func TestNothingFits(t *testing.T) {
 	if len(f.Best) != 0 || f.Missed == nil || f.Missed.Plan.Room >= 0 {
 		t.Errorf("%d fit, nearest %+v", len(f.Best), f.Missed)
 	}
+	pruned := searched(t, big(m, 1, 1, 1, 1, 16), plan.Limits{Ranks: 4, Memory: 2e8})
+	if len(pruned.Best) != 0 || pruned.Missed == nil || pruned.Missed.Plan.Room != f.Missed.Plan.Room || pruned.Tried >= f.Tried {
+		t.Errorf("of %d priced the nearest misses %v, of all %d %v", pruned.Tried, pruned.Missed.Plan.Room, f.Tried, f.Missed.Plan.Room)
+	}
 }
 
 // TestCompareText: columns, ratios to the base, and footnotes for what does not fit or is not comparable.

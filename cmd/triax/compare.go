@@ -45,7 +45,7 @@ func compareCmd() *cobra.Command {
 func columnsOf(cmd *cobra.Command, arg string, withPlan bool) ([]plan.Column, error) {
 	name, path, folder := split(arg)
 	if !folder {
-		cfg, err := loadConfig(cmd, path)
+		cfg, err := loadPlanned(cmd, path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}

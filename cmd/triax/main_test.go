@@ -52,6 +52,7 @@ func TestBadRequests(t *testing.T) {
 		{"draw --schedule foo", []string{"nearest"}},
 		{"draw --pp x", []string{"whole number"}},
 		{"plan tiny --set cluster.gpu=foo --set cluster.launch_us=-3", []string{"cluster.gpu", "cluster.launch_us"}},
+		{"plan tiny --tp 7 --set cluster.gpu=foo --set cluster.network_bandwidth_gbs=0", []string{"mesh.tp = 7", "cluster.gpu", "cluster.network_bandwidth_gbs = 0"}},
 		{"search tiny --gpus 7", []string{"gpus = 7"}},
 		{"validate /does/not/exist", []string{"no such file"}},
 	} {

@@ -22,7 +22,7 @@ func planCmd() *cobra.Command {
   triax plan configs/compare/175b-3d.toml --trace trace.json`,
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := loadConfig(cmd, args[0])
+			cfg, err := loadPlanned(cmd, args[0])
 			if err != nil {
 				return err
 			}

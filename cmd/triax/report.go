@@ -95,7 +95,7 @@ func itemOf(cmd *cobra.Command, arg string) (report.Item, error) {
 	if folder {
 		return runItem(cmd, name, path)
 	}
-	cfg, err := loadConfig(cmd, path)
+	cfg, err := loadPlanned(cmd, path)
 	if err != nil {
 		return report.Item{}, fmt.Errorf("%s: %w", path, err)
 	}

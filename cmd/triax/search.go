@@ -21,7 +21,7 @@ func searchCmd() *cobra.Command {
   triax search configs/small.toml --gpus 8 --max-mem 2 --out best.toml`,
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := loadConfig(cmd, args[0])
+			cfg, err := loadPlanned(cmd, args[0])
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"triax/configs"
+	"triax/plan"
 	"triax/train"
 )
 
@@ -40,11 +41,20 @@ func addConfigFlags(cmd *cobra.Command) {
 
 // loadConfig reads the file and applies the flags, in the order: file, --set, short flags, extra.
 func loadConfig(cmd *cobra.Command, path string, extra ...string) (*configs.Config, error) {
+	return loadChecked(cmd, path, extra)
+}
+
+// loadPlanned is loadConfig for what is planned: what is wrong with the cluster is said beside what else is.
+func loadPlanned(cmd *cobra.Command, path string) (*configs.Config, error) {
+	return loadChecked(cmd, path, nil, plan.CheckCluster)
+}
+
+func loadChecked(cmd *cobra.Command, path string, extra []string, checks ...func(*configs.Config) configs.Problems) (*configs.Config, error) {
 	overrides, err := overridesOf(cmd)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := configs.Load(path, append(overrides, extra...))
+	cfg, err := configs.Load(path, append(overrides, extra...), checks...)
 	if err != nil && !errors.As(err, &configs.Problems{}) {
 		return nil, requestError{err} // the file cannot be read
 	}
