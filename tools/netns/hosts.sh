@@ -18,6 +18,7 @@ up)
   n=${2:?how many hosts} shape=${3:-}
   ip link add triax-br type bridge
   ip link set triax-br up
+  ip addr add 10.77.0.254/24 dev triax-br # where triax launch can be reached
   for i in $(seq "$n"); do
     ns=triax-h$i
     ip netns add "$ns"
