@@ -77,7 +77,7 @@ func doctorCmd() *cobra.Command {
 				fmt.Fprint(cmd.OutOrStdout(), p)
 			}
 			defer r.line.Close()
-			return r.world.Close()
+			return r.closed()
 		},
 	}
 	addConfigFlags(cmd)

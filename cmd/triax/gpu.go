@@ -54,7 +54,7 @@ func openDevices(cfg *configs.Config, opts *train.Options, p launch.Place) (clos
 	}
 	opts.Open = func(rank int) tensor.Device {
 		if opts.World != nil {
-			return all[0]
+			return kept{all[0]}
 		}
 		return all[rank]
 	}

@@ -14,6 +14,7 @@ import (
 
 	"triax/checkpoint"
 	"triax/comm/mpi"
+	"triax/comm/nccl"
 	"triax/configs"
 	"triax/launch"
 	"triax/train"
@@ -23,17 +24,27 @@ import (
 type ranks struct {
 	kind  string
 	place launch.Place
-	world *mpi.World   // nil where ranks are goroutines
+	world world        // nil where ranks are goroutines
+	gpus  *nccl.World  // the same, where ranks are NVIDIA's devices that talk to one another
+	hub   *nccl.Hub    // on its rank 0
 	line  *launch.Line // to the triax launch that started this process, if one did
+}
+
+// world is a process's place among those that were started together.
+type world interface {
+	train.World
+	Agree(ctx context.Context, text string) (string, error)
+	Close() error
 }
 
 const (
 	goroutines = "goroutines"
 	processes  = "mpi"
+	devices    = "nccl"
 )
 
 func (r *ranks) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.kind, "ranks", goroutines, "what a rank is: goroutines of this process, or mpi: this process, one of those that mpirun, mpiexec or srun started")
+	cmd.Flags().StringVar(&r.kind, "ranks", goroutines, "what a rank is: goroutines of this process, or mpi: this process, one of those that mpirun, mpiexec or srun started, or nccl: the same, each with an NVIDIA device of its own; torchrun may start those")
 }
 
 // open finds who started this process, and where ranks are processes joins the others. What contradicts is refused: a launcher's processes
@@ -52,22 +63,26 @@ func (r *ranks) open(ctx context.Context, note io.Writer) error {
 		return refuse(fmt.Sprintf("this process is one of several (%s), and each would train alone", p), "use --ranks mpi, or start one process")
 	case r.kind == goroutines:
 		return nil
+	case r.kind == devices:
+		return r.meet(ctx, note)
 	case r.kind != processes:
-		return refuse("want goroutines or mpi", "use mpi under mpirun, mpiexec or srun")
+		return refuse("want goroutines, mpi or nccl", "use mpi under mpirun, mpiexec or srun, and nccl where each process has an NVIDIA device")
 	case p.Rule == launch.None:
 		return refuse("no launcher started this process, so it would be alone", "use triax launch -n 8 train ..., or mpirun, mpiexec or srun")
 	case !p.MPI:
 		return refuse(fmt.Sprintf("%s, which gives MPI nothing to form a world with", p), "use mpirun, mpiexec or srun")
 	}
 	r.line = launch.Call(ctx, p.Rank)
-	if r.world, err = mpi.Open(p.Family, p.LocalSize); err != nil {
+	w, err := mpi.Open(p.Family, p.LocalSize)
+	if err != nil {
 		return fmt.Errorf("--ranks mpi, %s: %w", p, err)
 	}
-	if n := r.world.Size(); p.Size > 0 && n != p.Size {
-		return refuse(fmt.Sprintf("%s, and %s makes a world of %d", p, r.world.Library(), n), "name the library that belongs to the launcher with TRIAX_LIBMPI, or use that library's mpiexec")
+	r.world = w
+	if n := w.Size(); p.Size > 0 && n != p.Size {
+		return refuse(fmt.Sprintf("%s, and %s makes a world of %d", p, w.Library(), n), "name the library that belongs to the launcher with TRIAX_LIBMPI, or use that library's mpiexec")
 	}
 	if r.first() {
-		fmt.Fprintf(note, "%s; %s\n", p, r.world.Library())
+		fmt.Fprintf(note, "%s; %s\n", p, w.Library())
 		if p.Bound && runtime.NumCPU() == 1 {
 			fmt.Fprintln(note, "warning: the launcher binds each process to one core, which computation and communication then share; mpirun --bind-to none lets them use all")
 		}
@@ -130,7 +145,7 @@ func (r *ranks) failed(err error) error {
 	if r.world == nil || err == nil {
 		return err
 	}
-	if !train.Remote(err) && !errors.As(err, new(*mpi.RemoteError)) {
+	if !train.Remote(err) && !errors.As(err, new(*mpi.RemoteError)) && !errors.As(err, new(*nccl.RemoteError)) {
 		r.world.Stop(err)
 	}
 	if errors.As(err, new(configs.Problems)) && !r.first() {

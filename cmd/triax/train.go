@@ -123,7 +123,7 @@ func (r *runner) run(cmd *cobra.Command, load func(extra ...string) (*configs.Co
 		return r.ranks.failed(err)
 	}
 	if r.ranks.world != nil {
-		err := r.ranks.world.Close()
+		err := r.ranks.closed()
 		r.ranks.line.Close()
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (r *runner) run(cmd *cobra.Command, load func(extra ...string) (*configs.Co
 	return nil
 }
 
-func (r *runner) train(cmd *cobra.Command, load func(extra ...string) (*configs.Config, error), name func(*configs.Config) string, resume string) (*train.Result, error) {
+func (r *runner) train(cmd *cobra.Command, load func(extra ...string) (*configs.Config, error), name func(*configs.Config) string, resume string) (_ *train.Result, err error) {
 	cfg, err := load()
 	if err != nil {
 		return nil, err
@@ -174,6 +174,11 @@ func (r *runner) train(cmd *cobra.Command, load func(extra ...string) (*configs.
 		return nil, err
 	}
 	defer closed()
+	left, err := r.ranks.use(cmd.Context(), cfg, &opts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, left()) }()
 	stopProfiles, err := r.prof.start()
 	if err != nil {
 		return nil, err
@@ -189,7 +194,8 @@ func (r *runner) train(cmd *cobra.Command, load func(extra ...string) (*configs.
 	stop, done := stopOnSignal(cmd.ErrOrStderr())
 	defer done()
 	opts.Stop = stop
-	res, err := train.Run(cmd.Context(), cfg, opts)
+	var res *train.Result
+	res, err = train.Run(cmd.Context(), cfg, opts)
 	end()
 	if err != nil || !r.ranks.first() {
 		return res, err

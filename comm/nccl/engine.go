@@ -50,8 +50,11 @@ const (
 	nap     = 50 * time.Microsecond
 )
 
-func newEngine(lib *nccl.Library, dev Device) (*engine, error) {
-	e := &engine{lib: lib, dev: dev, tasks: make(chan func(), 1024), ended: make(chan struct{})}
+// newEngine makes an engine that keeps its tasks until it is started.
+func newEngine() *engine { return &engine{tasks: make(chan func(), 1024), ended: make(chan struct{})} }
+
+func (e *engine) start(lib *nccl.Library, dev Device) error {
+	e.lib, e.dev = lib, dev
 	bound := make(chan error)
 	go func() {
 		defer close(e.ended)
@@ -62,7 +65,7 @@ func newEngine(lib *nccl.Library, dev Device) (*engine, error) {
 			e.loop()
 		}
 	}()
-	return e, <-bound
+	return <-bound
 }
 
 // do gives the thread a task. Tasks that come after the engine's end are not done.

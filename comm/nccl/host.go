@@ -82,3 +82,27 @@ func (w *World) deliver(f frame) {
 	w.data[s] = append(w.data[s], hostMessage{*f.Head, f.Bodies[0]})
 	w.notify()
 }
+
+// Agree returns rank 0's text on all ranks.
+func (w *World) Agree(ctx context.Context, text string) (string, error) {
+	tag := comm.Tag{Kind: agreed}
+	if w.o.Rank == 0 {
+		for r := 1; r < w.o.Size; r++ {
+			w.link.send(frame{Kind: kindData, To: r, Head: &head{Kind: agreed}, Bodies: [][]byte{[]byte(text)}})
+		}
+		return text, nil
+	}
+	s := sender{0, tag}
+	err := w.until(ctx, w.over, func() bool {
+		line := w.data[s]
+		if len(line) == 0 {
+			return false
+		}
+		text, w.data[s] = string(line[0].body), line[1:]
+		return true
+	})
+	return text, err
+}
+
+// agreed is a kind of message that no tag of the runs' has.
+const agreed = 255

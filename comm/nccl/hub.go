@@ -18,6 +18,8 @@ type Hub struct {
 	links    []*link
 	meetings map[string]*meeting
 	closing  bool
+	left     int
+	all      chan struct{} // closed when all ranks have come and left
 }
 
 // meeting is a call that some members have come to.
@@ -33,13 +35,16 @@ func Listen(ctx context.Context, address string, size int) (*Hub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hub: %w", err)
 	}
-	h := &Hub{listener: l, size: size, links: make([]*link, size), meetings: map[string]*meeting{}}
+	h := &Hub{listener: l, size: size, links: make([]*link, size), meetings: map[string]*meeting{}, all: make(chan struct{})}
 	h.ended.Go(h.accept)
 	return h, nil
 }
 
 // Address is where the hub listens.
 func (h *Hub) Address() string { return h.listener.Addr().String() }
+
+// Done is closed when all ranks have come and left.
+func (h *Hub) Done() <-chan struct{} { return h.all }
 
 // Close ends the hub. Ranks that have not said goodbye take it for a failure.
 func (h *Hub) Close() error {
@@ -114,6 +119,9 @@ func (h *Hub) leave(rank int, l *link, err error) {
 	_ = l.close() // it is gone either way
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.left++; h.left == h.size {
+		close(h.all)
+	}
 	if err != nil && !h.closing {
 		h.toAllBut(rank, frame{Kind: kindStop, From: rank, Text: fmt.Sprintf("rank %d is gone: its connection ended (%v)", rank, err)})
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"triax/comm"
@@ -32,6 +33,7 @@ type Options struct {
 type World struct {
 	o    Options
 	eng  *engine
+	used atomic.Bool // there is a device, not yet left
 	link *link
 
 	base    *channel    // all ranks
@@ -66,34 +68,54 @@ type meet struct {
 	giveUp func(error)
 }
 
-// Open brings a rank into the world; all ranks call it. Where the environment does not say otherwise the library is told to keep the
-// order of issue across communicators, so this comes before any other use of it.
+// Open brings a rank into the world with its device; all ranks call it.
 func Open(ctx context.Context, o Options) (*World, error) {
+	w, err := Connect(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Use(ctx, o.Library, o.Device); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+// Connect brings a rank into the world without a device: ranks can speak, and move nothing.
+func Connect(ctx context.Context, o Options) (*World, error) {
 	if o.Patience == 0 {
 		o.Patience = 2 * time.Minute
 	}
-	const order = "NCCL_LAUNCH_ORDER_IMPLICIT"
-	if _, set := os.LookupEnv(order); !set {
-		if err := os.Setenv(order, "1"); err != nil {
-			return nil, err
-		}
-	}
 	w := &World{
-		o: o, parts: map[string]*channel{}, meets: map[string]*meet{}, outbox: map[int]*outgoing{}, heaped: make(chan struct{}), failed: make(chan struct{}),
-		over: make(chan struct{}), changed: make(chan struct{}), lines: map[sender][]arrived{}, data: map[sender][]hostMessage{}, state: func() string { return "" },
+		o: o, eng: newEngine(), parts: map[string]*channel{}, meets: map[string]*meet{}, outbox: map[int]*outgoing{}, heaped: make(chan struct{}),
+		failed: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}), lines: map[sender][]arrived{}, data: map[sender][]hostMessage{},
+		state: func() string { return "" },
 	}
 	var err error
 	if w.link, err = dial(ctx, o); err != nil {
 		return nil, err
 	}
-	if w.eng, err = newEngine(o.Library, o.Device); err != nil {
-		return nil, errors.Join(err, w.link.close())
-	}
 	w.heard.Go(w.listen)
-	if err := w.meetAll(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("nccl: rank %d: %w", o.Rank, err), w.Close())
-	}
 	return w, nil
+}
+
+// Use gives this rank its device, and makes the communicators of all ranks; all ranks call it, once. Where the environment does not say otherwise the
+// library is told to keep the order of issue across communicators, so this comes before any other use of it.
+func (w *World) Use(ctx context.Context, library *nccl.Library, d Device) error {
+	const order = "NCCL_LAUNCH_ORDER_IMPLICIT"
+	if _, set := os.LookupEnv(order); !set {
+		if err := os.Setenv(order, "1"); err != nil {
+			return err
+		}
+	}
+	w.o.Library, w.o.Device = library, d
+	if err := w.eng.start(library, d); err != nil {
+		return fmt.Errorf("nccl: rank %d: %w", w.o.Rank, err)
+	}
+	w.used.Store(true)
+	if err := w.meetAll(ctx); err != nil {
+		return fmt.Errorf("nccl: rank %d: %w", w.o.Rank, err)
+	}
+	return nil
 }
 
 // dial looks for the hub, which may not be there yet, and whose host's name may not be known yet.
@@ -201,13 +223,21 @@ func (w *World) Transport(heap *tensor.Heap) comm.Transport {
 	return &transport{w}
 }
 
-// Close ends this rank's part, together with all others. After a failure it waits for nobody.
-func (w *World) Close() error {
+// Leave ends the use of this rank's device, together with all others; after a failure it waits for nobody. Ranks can still speak.
+func (w *World) Leave() error {
+	if !w.used.Swap(false) {
+		return nil
+	}
 	err := w.eng.wait(func() error {
 		w.settle(errors.New("the transport is closed"))
 		return nil
 	})
-	err = errors.Join(err, w.eng.close(w.o.Patience))
+	return errors.Join(err, w.eng.close(w.o.Patience))
+}
+
+// Close ends this rank's part.
+func (w *World) Close() error {
+	err := w.Leave()
 	w.mu.Lock()
 	if w.end == nil {
 		w.end = errors.New("the transport is closed")

@@ -198,6 +198,38 @@ func TestRollCall(t *testing.T) {
 	}
 }
 
+// TestAgree: rank 0's words, in order, also before there is a device; a rank without one leaves and fails like any other.
+func TestAgree(t *testing.T) {
+	hub, err := Listen(t.Context(), "127.0.0.1:0", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var two [2]*World
+	for i := range two {
+		if two[i], err = Connect(t.Context(), Options{Rank: i, Size: 2, Hub: hub.Address()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"runs/a", "runs/b"} {
+		if _, err := two[0].Agree(t.Context(), want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"runs/a", "runs/b"} {
+		if got, err := two[1].Agree(t.Context(), ""); err != nil || got != want {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
+	}
+	two[0].Stop(errors.New("no such file"))
+	<-two[1].Failed()
+	if _, err := two[1].Agree(t.Context(), ""); err == nil || err.Error() != "no such file" {
+		t.Errorf("after a failure: %v", err)
+	}
+	if err := errors.Join(two[0].Close(), two[1].Close(), hub.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestMeeting: a hub that comes late is waited for; contradictions and hubs that never come are errors that say so.
 func TestMeeting(t *testing.T) {
 	if library.err != nil {
