@@ -84,6 +84,11 @@ func (e *engine) wait(f func() error) error {
 	case err := <-done:
 		return err
 	case <-e.ended:
+	}
+	select {
+	case err := <-done: // the last task ends the engine: both are ready
+		return err
+	default:
 		return errors.New("the transport is closed")
 	}
 }
