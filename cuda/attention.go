@@ -32,6 +32,19 @@ func Heads(info driver.Info) int {
 // attentionShared is the most shared memory that the kernels ask for: attention_keys with the largest head.
 var attentionShared = sharedKeys(MaxHead)
 
+// The kernels of flash.cu: tiles of 64 rows, of heads of up to 64 or 128 elements in bfloat16.
+const tileFlash = 64
+
+// flash is their suffix and shared memory for a head; "" where there are none for it.
+func flash(float tensor.DType, dim int) (suffix string, shared int) {
+	for _, n := range []int{64, 128} {
+		if float == tensor.BF16 && dim <= n {
+			return fmt.Sprint("_", n), 2 * 2 * tileFlash * (n + 8)
+		}
+	}
+	return "", 0
+}
+
 func sharedForward(dim int) int {
 	return 4 * (tileQueries*dim + tileKeys*(dim+1) + tileKeys*dim + tileQueries*tileKeys)
 }
@@ -109,6 +122,11 @@ func (d *Device) fits(op string, at tensor.Attention, query, key, lse list) {
 // Attention goes through keys in tiles.
 func (d *Device) Attention(out, lse, q, k, v *tensor.Tensor, at tensor.Attention) {
 	d.fits("Attention", at, list{q, out}, list{k, v}, list{lse})
+	if suffix, shared := flash(q.DType, at.HeadDim); suffix != "" {
+		grid := driver.Dim{X: uint32(parts(at.Seq, tileFlash)), Y: uint32(at.Heads), Z: uint32(at.Samples)}
+		d.launch("flash"+suffix, q.DType, shape{grid, dim(128), shared}, out, lse, q, k, v, d.describe(at))
+		return
+	}
 	grid := driver.Dim{X: uint32(parts(at.Seq, tileQueries)), Y: uint32(at.Heads), Z: uint32(at.Samples)}
 	d.launch("attention"+strips(at.HeadDim), q.DType, shape{grid, dim(128), sharedForward(at.HeadDim)}, out, lse, q, k, v, d.describe(at))
 }
@@ -120,6 +138,13 @@ func (d *Device) AttentionGrad(dq, dk, dv, dout, out, lse, q, k, v *tensor.Tenso
 	defer delta.Release()
 	a, suffix := d.describe(at), strips(at.HeadDim)
 	d.warps("attention_delta", q.DType, lse.Len(), delta, dout, out, lse.Len(), at.Heads, at.Seq, at.HeadDim)
+	if suffix, shared := flash(q.DType, at.HeadDim); suffix != "" {
+		grid := driver.Dim{X: uint32(parts(at.Seq, tileFlash)), Y: uint32(at.Heads), Z: uint32(at.Samples)}
+		d.launch("flash_queries"+suffix, q.DType, shape{grid, dim(128), shared}, dq, dout, lse, delta, q, k, v, a)
+		grid.Y = uint32(at.KVHeads)
+		d.launch("flash_keys"+suffix, q.DType, shape{grid, dim(128), shared}, dk, dv, dout, lse, delta, q, k, v, a)
+		return
+	}
 	grid := driver.Dim{X: uint32(parts(at.Seq, tileQueries)), Y: uint32(at.Heads), Z: uint32(at.Samples)}
 	d.launch("attention_queries"+suffix, q.DType, shape{grid, dim(128), sharedQueries(at.HeadDim)}, dq, dout, lse, delta, q, k, v, a)
 	grid.X, grid.Y = uint32(parts(at.Seq, tileKeys)), uint32(at.KVHeads)

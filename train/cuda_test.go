@@ -105,11 +105,11 @@ func TestCUDABound(t *testing.T) {
 
 // TestCUDABF16: with bfloat16 it trains as the processor does with bfloat16, within the bounds of TestBF16Meshes.
 func TestCUDABF16(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short float32 alone")
+	}
 	open := gpus(t, tensor.BF16)
 	for _, family := range []nn.Family{nn.GPT2, nn.Llama} {
-		if testing.Short() && family == nn.Llama {
-			continue
-		}
 		make := func() *configs.Config {
 			c := base()
 			plainSGD(c)
@@ -143,6 +143,9 @@ func TestCUDABF16(t *testing.T) {
 // TestFloat32Bound), independent from token to token: in the mean over T of them 8 (2L+4) sqrt(n/T) u. AdamW's step moves each of N weights by lr at most, whatever the
 // gradient, so a relative error e of gradients moves the next losses by e lr |g|_1, at most e lr sqrt(N) |g|, and such moves add up over steps. bfloat16 as in TestBF16Meshes.
 func TestCUDATiny(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short smaller models alone")
+	}
 	cfg, err := configs.Load("../configs/tiny.toml", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -152,8 +155,6 @@ func TestCUDATiny(t *testing.T) {
 		if cfg.Train.Steps, err = strconv.Atoi(s); err != nil {
 			t.Fatal(err)
 		}
-	} else if testing.Short() {
-		cfg.Train.Steps = 1
 	}
 	type cut struct {
 		precision   string

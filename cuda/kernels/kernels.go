@@ -21,15 +21,19 @@ var sources embed.FS
 
 // Files are the sources of kernels, by name; those of Plain do not depend on the storage type.
 func Files() []string {
-	return []string{"attention.cu", "columns.cu", "copy.cu", "elementwise.cu", "embed.cu", "loss.cu", "norm.cu", "update.cu"}
+	return []string{"attention.cu", "columns.cu", "copy.cu", "elementwise.cu", "embed.cu", "flash.cu", "loss.cu", "norm.cu", "update.cu"}
 }
 
 // Plain says whether a file's kernels are the same for every storage type.
-func Plain(file string) bool { return file == "copy.cu" || file == "update.cu" }
+func Plain(file string) bool { return file == "copy.cu" || file == "flash.cu" || file == "update.cu" }
 
-// Source is the whole text to compile for a file: the prelude, then the file.
+// Source is the whole text to compile for a file: the prelude, what attention is over where it is about that, then the file.
 func Source(file string) string {
-	return read("prelude.cuh") + "\n#line 1 \"" + file + "\"\n" + read(file)
+	text := read("prelude.cuh")
+	if file == "attention.cu" || file == "flash.cu" {
+		text += "\n#line 1 \"attend.cuh\"\n" + read("attend.cuh")
+	}
+	return text + "\n#line 1 \"" + file + "\"\n" + read(file)
 }
 
 func read(name string) string {

@@ -46,6 +46,34 @@ DEVICE bf16 bf16_of(float v) {
 
 DEVICE void put(bf16* p, i64 i, float v) { p[i] = bf16_of(v); }
 
+// four is 16 bytes moved at once.
+struct __align__(16) four {
+  u32 x, y, z, w;
+};
+
+// pair rounds two numbers into one word, the first in the lower half.
+DEVICE u32 pair(float lo, float hi) { return (u32)bf16_of(lo).bits | (u32)bf16_of(hi).bits << 16; }
+
+// multiply adds a product of 16 x 16 by 16 x 8 to c, on a warp's tensor cores. load_columns gives each lane its part of a right operand of 16 rows of 8 elements in
+// shared memory, whose addresses lanes 0 to 15 name.
+#ifndef EMULATED
+DEVICE void multiply(float* c, const u32* a, const u32* b) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+DEVICE void load_columns(u32* b, const bf16* row) {
+#if __CUDA_ARCH__ >= 800
+  u32 at;
+  asm("{ .reg .u64 p; cvta.to.shared.u64 p, %1; cvt.u32.u64 %0, p; }" : "=r"(at) : "l"(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];" : "=r"(b[0]), "=r"(b[1]) : "r"(at) : "memory");
+#endif
+}
+#endif
+
 // first_thread and all_threads walk a flat array by grid-sized strides.
 DEVICE i64 first_thread() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
 DEVICE i64 all_threads() { return (i64)gridDim.x * blockDim.x; }

@@ -38,7 +38,7 @@ struct block {
   int now, alive, waiting;
   std::vector<int> in_warp;         // lanes waiting, by warp
   std::vector<int> gone;            // lanes that have left, by warp
-  std::vector<char> shown;          // two buffers of 8 bytes a thread
+  std::vector<char> shown;          // two buffers of emu_slot bytes a thread
   std::vector<char> room[256];      // of shared declarations
   bool declared[256];
   std::vector<char> dynamic;
@@ -127,14 +127,24 @@ static void run_warp_barrier() { pause(at_warp); }
 static void run_shuffle(const void* value, void* out, size_t bytes, int mask) {
   block& b = *own;
   worker& w = b.workers[b.now];
-  size_t half = (w.turn++ & 1) * 8 * b.n;
-  memcpy(&b.shown[half + 8 * b.now], value, bytes);
+  size_t half = (w.turn++ & 1) * emu_slot * b.n;
+  memcpy(&b.shown[half + emu_slot * b.now], value, bytes);
   int from = b.now ^ mask;
   pause(at_warp);
-  memcpy(out, &b.shown[half + 8 * from], bytes);
+  memcpy(out, &b.shown[half + emu_slot * from], bytes);
 }
 
-static const emu_runtime run_time = {run_self, run_shared, run_dynamic, run_block_barrier, run_warp_barrier, run_shuffle};
+static const char* run_gather(const void* value, size_t bytes) {
+  block& b = *own;
+  worker& w = b.workers[b.now];
+  char* half = &b.shown[(w.turn++ & 1) * emu_slot * b.n];
+  memcpy(half + emu_slot * b.now, value, bytes);
+  int first = b.now / 32 * 32;
+  pause(at_warp);
+  return half + emu_slot * first;
+}
+
+static const emu_runtime run_time = {run_self, run_shared, run_dynamic, run_block_barrier, run_warp_barrier, run_shuffle, run_gather};
 
 static void stuck(const char* name, emu_dim at) {
   block& b = *own;
@@ -221,7 +231,7 @@ static bool run_grid(const char* name, const emu_entry* entry, const char* args,
   b.fault.clear();
   b.n = (int)n;
   if (b.workers.size() < n) b.workers.resize(n);
-  b.shown.resize(2 * 8 * n);
+  b.shown.resize(2 * emu_slot * n);
   std::vector<size_t> list(blocks);
   for (size_t i = 0; i < blocks; i++) list[i] = how == descending || how == last_first ? blocks - 1 - i : i;
   if (how == shuffled) std::shuffle(list.begin(), list.end(), b.dice);
